@@ -1,0 +1,3 @@
+// Package protocol owns the sockets: it speaks Kafka's wire protocol with
+// clients and knows no topic.
+package protocol
