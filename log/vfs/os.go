@@ -1,0 +1,4 @@
+package vfs
+
+// OS returns the operating system's filesystem.
+func OS() FS { panic("skeleton") }
