@@ -1,0 +1,216 @@
+// Package wire replays the recorded exchanges of an Apache Kafka 4.3.1 against
+// another broker and compares the answers field by field.
+//
+// Requests are sent in the order of the recording. What a broker hands out
+// (topic ids, fetch session ids, producer ids) is learnt from its answers and
+// put in place of the recorded values in later requests; times are moved to now.
+// A correlation id that does not continue the one before opens a new connection.
+// Fields that vary from run to run are compared for presence only; differences
+// that stay for a reason are listed in differences.tsv.
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"reflect"
+	"time"
+)
+
+// Options choose what is replayed.
+type Options struct {
+	// Address is the broker under test.
+	Address string
+	// Beside, if set, is a second broker: its answers take the place of the
+	// recorded ones.
+	Beside string
+	// Serves tells whether an exchange is to be replayed.
+	Serves func(*Exchange) bool
+	// Settle is waited after an exchange that changes topics, for brokers whose
+	// metadata reaches the log layer later.
+	Settle time.Duration
+	// Progress, if set, is called before each exchange.
+	Progress func(*Exchange)
+}
+
+// Outcomes that are no answer.
+const (
+	closed   = "connection closed"
+	noAnswer = "no answer"
+)
+
+const (
+	answerWithin  = 20 * time.Second
+	silenceWithin = 400 * time.Millisecond
+)
+
+// Replay sends the exchanges and returns how many were sent and every difference.
+func Replay(exchanges []Exchange, o Options) (sent int, found []Difference, err error) {
+	target := &side{address: o.Address, ids: newIdentities()}
+	defer target.hangUp()
+	var beside *side
+	if o.Beside != "" {
+		beside = &side{address: o.Beside, ids: newIdentities()}
+		defer beside.hangUp()
+	}
+	for i := range exchanges {
+		e := &exchanges[i]
+		if !o.Serves(e) {
+			continue
+		}
+		if o.Progress != nil {
+			o.Progress(e)
+		}
+		diffs, err := step(e, target, beside)
+		if err != nil {
+			return sent, found, fmt.Errorf("%s: %w", e, err)
+		}
+		sent++
+		found = append(found, diffs...)
+		if o.Settle > 0 && changesTopics(e.Key) {
+			time.Sleep(o.Settle)
+		}
+	}
+	return sent, found, nil
+}
+
+func changesTopics(key int16) bool {
+	const metadata, createTopics, deleteTopics, createPartitions = 3, 19, 20, 37
+	return key == metadata || key == createTopics || key == deleteTopics || key == createPartitions
+}
+
+// step sends one exchange to the broker under test, and to the one beside it.
+func step(e *Exchange, target, beside *side) ([]Difference, error) {
+	got, gotOutcome, err := target.exchange(e)
+	if err != nil {
+		return nil, err
+	}
+	want, wantOutcome := e.Response, e.Outcome
+	if beside != nil {
+		if want, wantOutcome, err = beside.exchange(e); err != nil {
+			return nil, fmt.Errorf("broker beside: %w", err)
+		}
+		beside.learn(e, want)
+	}
+	target.learn(e, got)
+	if wantOutcome != gotOutcome {
+		return []Difference{{e, "outcome", outcome(wantOutcome), outcome(gotOutcome)}}, nil
+	}
+	if wantOutcome != "" {
+		return nil, nil
+	}
+	wantResp, err := decodeResponse(e, want)
+	if err != nil {
+		return nil, fmt.Errorf("Kafka's answer: %w", err)
+	}
+	gotResp, err := decodeResponse(e, got)
+	if err != nil {
+		return []Difference{{e, "layout", "decodes", err.Error()}}, nil
+	}
+	ids := target.ids
+	if beside != nil {
+		ids = newIdentities()
+		ids.learn(reflect.ValueOf(wantResp), reflect.ValueOf(gotResp))
+	}
+	c := comparer{ids: ids, about: e}
+	c.compare("", reflect.ValueOf(wantResp), reflect.ValueOf(gotResp))
+	return c.found, nil
+}
+
+func outcome(s string) string {
+	if s == "" {
+		return "an answer"
+	}
+	return s
+}
+
+// side is one broker and the connection in use.
+type side struct {
+	address string
+	ids     *identities
+	conn    net.Conn
+	last    int32
+}
+
+func (s *side) hangUp() {
+	if s.conn != nil {
+		_ = s.conn.Close()
+		s.conn = nil
+	}
+}
+
+// learn remembers the identities in an answer; what cannot be decoded has none.
+func (s *side) learn(e *Exchange, raw []byte) {
+	if len(raw) == 0 || len(e.Response) == 0 {
+		return
+	}
+	want, err := decodeResponse(e, e.Response)
+	if err != nil {
+		return
+	}
+	got, err := decodeResponse(e, raw)
+	if err != nil {
+		return
+	}
+	s.ids.learn(reflect.ValueOf(want), reflect.ValueOf(got))
+}
+
+// exchange sends one request and reads its answer.
+func (s *side) exchange(e *Exchange) (answer []byte, outcome string, err error) {
+	if s.conn == nil || e.Correlation() != s.last+1 {
+		s.hangUp()
+		if s.conn, err = net.DialTimeout("tcp", s.address, answerWithin); err != nil {
+			return nil, "", err
+		}
+	}
+	s.last = e.Correlation()
+	req := s.ids.adapt(e)
+	frame := binary.BigEndian.AppendUint32(nil, uint32(len(req)))
+	if _, err = s.conn.Write(append(frame, req...)); err != nil {
+		s.hangUp()
+		return nil, closed, nil
+	}
+	wait := answerWithin
+	if e.Outcome == noAnswer {
+		wait = silenceWithin
+	}
+	if err = s.conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
+		return nil, "", err
+	}
+	answer, err = readFrame(s.conn)
+	switch {
+	case err == nil && e.Outcome != noAnswer && int32(binary.BigEndian.Uint32(answer)) != e.Correlation():
+		return nil, "", fmt.Errorf("answer has correlation id %x", answer[:4])
+	case err == nil:
+		return answer, "", nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		if e.Outcome != noAnswer || !acksNone(e) {
+			s.hangUp() // a late answer must not meet the next request
+		}
+		return nil, noAnswer, nil
+	default:
+		s.hangUp()
+		return nil, closed, nil
+	}
+}
+
+// acksNone tells a produce without acknowledgement: its silence is its answer.
+func acksNone(e *Exchange) bool { return e.Key == 0 && e.Version < 13 }
+
+func readFrame(r io.Reader) ([]byte, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	const most = 128 << 20
+	if n < 4 || n > most {
+		return nil, fmt.Errorf("answer claims %d bytes", n)
+	}
+	b := make([]byte, n)
+	_, err := io.ReadFull(r, b)
+	return b, err
+}
