@@ -1,0 +1,88 @@
+# Mainstem's commands. `make help` lists them.
+#
+# Nothing but make, git and network is needed: .ci/go finds Go, or fetches it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO       := $(CURDIR)/.ci/go
+LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+FUZZTIME ?= 30s
+ROUNDS   ?= 100
+SEEDS    ?= 5000
+IMAGE    ?= mainstem
+
+# The binary needs no C library; only the race detector needs a C compiler.
+export CGO_ENABLED ?= 0
+
+.PHONY: build
+build: ## build bin/mainstem
+	@$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/mainstem ./cmd/mainstem
+
+.PHONY: run
+run: build ## start a broker on 127.0.0.1:9092, data in ./mainstem-data
+	@exec bin/mainstem
+
+.PHONY: test
+test: build ## all tests of both modules, Go clients only
+	@echo "== Mainstem"
+	@$(GO) test ./...
+	@echo "== compat-tests"
+	@$(GO) -C compat-tests test ./...
+
+.PHONY: check
+check: ## vet, lint, structure, tidiness, other platforms
+	@echo "== vet"
+	@$(GO) vet ./...
+	@$(GO) -C compat-tests vet ./...
+	@echo "== lint"
+	@$(GO) run $(LINT) run ./...
+	@echo "== structure"
+	@$(GO) test -count=1 -run '^TestHouse' ./cmd/mainstem
+	@echo "== tidy"
+	@$(GO) mod tidy -diff
+	@$(GO) -C compat-tests mod tidy -diff
+	@echo "== darwin/arm64"
+	@GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/mainstem
+	@echo "== linux/arm64"
+	@GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/mainstem
+	@echo "check: all well"
+
+.PHONY: fmt
+fmt: ## format as check wants it
+	@$(GO) run $(LINT) fmt ./...
+
+.PHONY: race
+race: ## all tests under the race detector (needs a C compiler)
+	@command -v gcc >/dev/null || command -v cc >/dev/null || \
+	  { echo "The race detector needs a C compiler. Type: sudo apt-get install -y gcc libc6-dev" >&2; exit 1; }
+	@CGO_ENABLED=1 $(GO) test -race ./...
+	@CGO_ENABLED=1 $(GO) -C compat-tests test -race ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (30s) each
+	@.ci/fuzz $(FUZZTIME)
+
+.PHONY: crash
+crash: build ## ROUNDS (100) of kill -9, power loss over SEEDS (5000), write order of the binary
+	@compat-tests/crash -rounds $(ROUNDS) -seeds $(SEEDS)
+
+.PHONY: bench
+bench: build ## benchmarks of the packages, then of the binary
+	@$(GO) test -run '^$$' -bench . -benchmem ./...
+	@compat-tests/bench/run
+
+.PHONY: compat
+compat: build ## clients in other languages and recorded exchanges (installs what it needs)
+	@compat-tests/compat full
+
+.PHONY: image
+image: ## container image IMAGE (mainstem)
+	@command -v docker >/dev/null || { echo "Docker is missing. Type: sudo apt-get install -y docker.io" >&2; exit 1; }
+	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) -f cmd/mainstem/dist/Dockerfile .
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
