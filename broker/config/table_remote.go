@@ -1,0 +1,30 @@
+package config
+
+// remoteRows are the broker configs of tiered storage, which is not supported: known so that they are shown as Kafka shows them.
+var remoteRows = []row{
+	{"remote.fetch.max.wait.ms", intT, "500", clusterWide, atLeast(1), "Longest wait for tiered data in a fetch."},
+	{"remote.list.offsets.request.timeout.ms", longT, "30000", clusterWide, atLeast(1), "Longest wait for tiered data in ListOffsets."},
+	{"remote.log.index.file.cache.total.size.bytes", longT, "1073741824", clusterWide, atLeast(1), "Disk space for cached indexes of tiered segments."},
+	{"remote.log.manager.copier.thread.pool.size", intT, "10", clusterWide, atLeast(1), "Threads that copy segments to the tier."},
+	{"remote.log.manager.copy.max.bytes.per.second", longT, "9223372036854775807", clusterWide, atLeast(1), "Most bytes a second that go to the tier."},
+	{"remote.log.manager.copy.quota.window.num", intT, "11", static, atLeast(1), "Samples kept for that rate."},
+	{"remote.log.manager.copy.quota.window.size.seconds", intT, "1", static, atLeast(1), "Seconds of a sample for that rate."},
+	{"remote.log.manager.expiration.thread.pool.size", intT, "10", clusterWide, atLeast(1), "Threads that delete from the tier."},
+	{"remote.log.manager.fetch.max.bytes.per.second", longT, "9223372036854775807", clusterWide, atLeast(1), "Most bytes a second that come from the tier."},
+	{"remote.log.manager.fetch.quota.window.num", intT, "11", static, atLeast(1), "Samples kept for that rate."},
+	{"remote.log.manager.fetch.quota.window.size.seconds", intT, "1", static, atLeast(1), "Seconds of a sample for that rate."},
+	{"remote.log.manager.follower.thread.pool.size", intT, "2", clusterWide, atLeast(1), "Threads for follower partitions of the tier."},
+	{"remote.log.manager.task.interval.ms", longT, "30000", static, atLeast(1), "Time between runs of the tier's tasks."},
+	{"remote.log.manager.thread.pool.size", intT, "2", static, atLeast(1), "Threads of the tier's tasks."},
+	{"remote.log.metadata.custom.metadata.max.bytes", intT, "128", static, atLeast(0), "Largest custom metadata of a tiered segment."},
+	{"remote.log.metadata.manager.class.name", stringT, "org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager", static, nonEmpty, "Class that keeps the tier's metadata."},
+	{"remote.log.metadata.manager.class.path", stringT, null, static, nil, "Class path of the metadata class."},
+	{"remote.log.metadata.manager.impl.prefix", stringT, "rlmm.config.", static, nonEmpty, "Prefix of the metadata class's own configs."},
+	{"remote.log.metadata.manager.listener.name", stringT, null, static, nonEmpty, "Listener that the metadata class uses."},
+	{"remote.log.reader.max.pending.tasks", intT, "100", static, atLeast(1), "Most reads from the tier that wait."},
+	{"remote.log.reader.threads", intT, "10", clusterWide, atLeast(1), "Threads that read from the tier."},
+	{"remote.log.storage.manager.class.name", stringT, null, static, noPlugin, "Class that stores tiered segments; not supported."},
+	{"remote.log.storage.manager.class.path", stringT, null, static, nil, "Class path of the storage class."},
+	{"remote.log.storage.manager.impl.prefix", stringT, "rsm.config.", static, nonEmpty, "Prefix of the storage class's own configs."},
+	{"remote.log.storage.system.enable", boolT, "false", static, mustBeFalse, "Store old segments on a remote tier; not supported."},
+}
