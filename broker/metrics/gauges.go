@@ -161,13 +161,13 @@ func (m *Metrics) sendPartitionLogs(ch chan<- prometheus.Metric, each func(func(
 	for name := range m.topics {
 		shown[name] = true
 	}
-	m.mu.Unlock()
 	left := m.maxTopics
+	m.mu.Unlock()
 	each(func(p PartitionLog) bool {
 		if !shown[p.Topic] {
 			return true
 		}
-		if left == 0 {
+		if left <= 0 {
 			return false
 		}
 		left--

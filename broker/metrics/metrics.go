@@ -9,13 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// DefaultMaxTopics is how many topics get series of their own.
-const DefaultMaxTopics = 1000
-
 // Options are given to New.
 type Options struct {
 	Version   string // Of the binary.
-	MaxTopics int    // 0 means DefaultMaxTopics; negative: no series for topics.
+	MaxTopics int    // So many topics get series of their own; 0: none.
 }
 
 // Metrics holds the figures of one broker. All methods are safe for concurrent use.
@@ -29,7 +26,6 @@ type Metrics struct {
 	// ISRShrinks and ISRExpands count changes of in-sync replicas by leaders here.
 	ISRShrinks, ISRExpands Counter
 
-	maxTopics    int
 	registry     *prometheus.Registry
 	topicSeries  []topicSeries
 	requestDescs requestDescs
@@ -39,21 +35,19 @@ type Metrics struct {
 	info         prometheus.Metric
 	now          func() time.Time
 
-	mu     sync.Mutex
-	topics map[string]*Topic // Guarded by mu.
-	others Topic             // Topics beyond maxTopics, and those deleted.
-	recent map[string]*recent
-	source Source
+	mu        sync.Mutex // Guards all below, others' counters aside.
+	maxTopics int
+	topics    map[string]*Topic
+	others    Topic // Topics beyond maxTopics, and those deleted.
+	recent    map[string]*recent
+	source    Source
 }
 
 // New returns metrics that are all zero.
 func New(o Options) *Metrics {
-	if o.MaxTopics == 0 {
-		o.MaxTopics = DefaultMaxTopics
-	}
 	build := prometheus.NewDesc("mainstem_build_info", "Always 1; the labels say which binary this is.", []string{"version", "goversion"}, nil)
 	m := &Metrics{
-		maxTopics:    max(o.MaxTopics, 0),
+		maxTopics:    o.MaxTopics,
 		registry:     prometheus.NewRegistry(),
 		topicSeries:  newTopicSeries(),
 		requestDescs: newRequestDescs(),
@@ -79,6 +73,14 @@ func (m *Metrics) SetSource(s Source) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.source = s
+}
+
+// SetMaxTopics changes how many topics get series of their own. It holds for
+// topics that Topic is asked for later.
+func (m *Metrics) SetMaxTopics(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.maxTopics = n
 }
 
 // collector is Metrics as Prometheus wants it.

@@ -42,7 +42,7 @@ func requireSample(t *testing.T, m *Metrics, want float64, name, labels string) 
 const bytesIn = "kafka_server_brokertopicmetrics_bytesin_total"
 
 func TestTopicTrafficIsShownByTopicAndInTotal(t *testing.T) {
-	m := New(Options{})
+	m := New(Options{MaxTopics: 10})
 	m.Topic("orders").BytesIn.Add(100)
 	m.Topic("orders").BytesIn.Add(20)
 	m.Topic("payments").BytesIn.Add(3)
@@ -60,11 +60,16 @@ func TestTopicsBeyondTheCapAreInTheTotalOnly(t *testing.T) {
 	_, shown := sample(t, m, bytesIn, "topic=b")
 	require.False(t, shown)
 
-	none := New(Options{MaxTopics: -1})
+	none := New(Options{})
 	none.Topic("a").BytesIn.Add(1)
 	requireSample(t, none, 1, bytesIn, "")
 	_, shown = sample(t, none, bytesIn, "topic=a")
 	require.False(t, shown)
+
+	none.SetMaxTopics(1)
+	none.Topic("b").BytesIn.Add(2)
+	requireSample(t, none, 2, bytesIn, "topic=b")
+	requireSample(t, none, 3, bytesIn, "")
 }
 
 func TestADeletedTopicLeavesItsCountInTheTotal(t *testing.T) {
@@ -81,7 +86,7 @@ func TestADeletedTopicLeavesItsCountInTheTotal(t *testing.T) {
 }
 
 func TestRequestsAreCountedByNameVersionAndError(t *testing.T) {
-	m := New(Options{})
+	m := New(Options{MaxTopics: 10})
 	m.Request(0, 9, 2*time.Millisecond)
 	m.Request(0, 9, 3*time.Millisecond)
 	m.Request(1, 13, time.Second)
@@ -96,7 +101,7 @@ func TestRequestsAreCountedByNameVersionAndError(t *testing.T) {
 }
 
 func TestHostileRequestKeysAreIgnored(t *testing.T) {
-	m := New(Options{})
+	m := New(Options{MaxTopics: 10})
 	for _, key := range []int16{-1, 128, 32767, -32768} {
 		m.Request(key, 0, time.Second)
 		m.RequestError(key, 1)
@@ -107,7 +112,7 @@ func TestHostileRequestKeysAreIgnored(t *testing.T) {
 }
 
 func TestQuantilesForgetWhatIsLongAgo(t *testing.T) {
-	m := New(Options{})
+	m := New(Options{MaxTopics: 10})
 	now := time.Unix(1000, 0)
 	m.now = func() time.Time { return now }
 	const name, labels = "kafka_network_requestmetrics_totaltimems", "quantile=0.99,request=Fetch"
@@ -134,7 +139,7 @@ func TestQuantilesForgetWhatIsLongAgo(t *testing.T) {
 }
 
 func TestGaugesComeFromTheSource(t *testing.T) {
-	m := New(Options{Version: "v1"})
+	m := New(Options{Version: "v1", MaxTopics: 10})
 	_, shown := sample(t, m, "mainstem_log_poisoned", "")
 	require.False(t, shown, "nobody answers for the log yet")
 
@@ -187,7 +192,7 @@ func TestPartitionSeriesAreCapped(t *testing.T) {
 }
 
 func TestConnectionsAreCountedByListener(t *testing.T) {
-	m := New(Options{})
+	m := New(Options{MaxTopics: 10})
 	m.ConnectionOpened("PLAINTEXT")
 	m.ConnectionOpened("PLAINTEXT")
 	m.ConnectionClosed("PLAINTEXT")
@@ -222,7 +227,7 @@ func TestHooksMayRaceWithScrapes(t *testing.T) {
 }
 
 func TestCountingAllocatesNothing(t *testing.T) {
-	m := New(Options{})
+	m := New(Options{MaxTopics: 10})
 	topic := m.Topic("orders")
 	m.Request(0, 9, time.Millisecond)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
@@ -233,7 +238,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 }
 
 func TestEverySeriesHasAHelpText(t *testing.T) {
-	m := New(Options{})
+	m := New(Options{MaxTopics: 10})
 	m.Request(0, 0, 0)
 	m.RequestError(0, 3)
 	m.ConnectionOpened("L")
