@@ -85,7 +85,7 @@ func (l *loader) take(s Source) {
 			ignored = append(ignored, describeIgnored(key))
 		case l.lenient:
 			l.extra[key] = v
-			l.note("%s", strings.TrimSuffix(unknown(key, s.Name).Error(), " (--lenient ignores unknown configs)")+", ignored")
+			l.note("%s", unknown(key, s.Name).ignored())
 		default:
 			l.fail(unknown(key, s.Name))
 		}

@@ -21,6 +21,18 @@ func (e *UnknownKeyError) Error() string {
 	return s + ": remove it, or start with --lenient to ignore unknown configs"
 }
 
+// ignored is the line for a lenient start.
+func (e *UnknownKeyError) ignored() string {
+	s := "unknown config " + e.Key + " (" + e.Source + ") is ignored"
+	switch {
+	case e.Hint != "":
+		return s + ": " + e.Hint
+	case e.Nearest != "":
+		return s + ": did you mean " + e.Nearest + "?"
+	}
+	return s
+}
+
 // unknown describes a key of a broker's configuration that is none.
 func unknown(key, source string) *UnknownKeyError {
 	e := &UnknownKeyError{Key: key, Source: source}

@@ -100,7 +100,7 @@ func (l *Live) ValidateBroker(scope Scope, next map[string]string) error {
 	trial.parse()
 	for _, name := range threadCounts {
 		was, is := now.lookup(name).num, trial.lookup(name).num
-		if _, set := next[name]; set && (is > was*2 || is*2 < was) {
+		if _, set := next[name]; set && (is > was*2 || is < was/2) {
 			return &ValueError{Name: name, Value: next[name], Reason: fmt.Sprintf("one step may at most halve or double the present %d", was)}
 		}
 	}
