@@ -119,7 +119,9 @@ func (m *Mem) Create(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.truncate()
+	if err := in.resize(0); err != nil {
+		return nil, pathError("create", name, err)
+	}
 	return m.openLocked(in, name, true), nil
 }
 
@@ -355,8 +357,11 @@ func (m *Mem) Lock(name string) (io.Closer, error) {
 	if m.locks[clean] {
 		return nil, &LockedError{Name: name, PID: syscall.Getpid()}
 	}
-	in.truncate()
-	if _, err := in.write([]byte(strconv.Itoa(syscall.Getpid())+"\n"), 0); err != nil && !IsNoSpace(err) {
+	err = in.resize(0)
+	if err == nil {
+		_, err = in.write([]byte(strconv.Itoa(syscall.Getpid())+"\n"), 0)
+	}
+	if err != nil && !IsNoSpace(err) {
 		return nil, pathError("lock", name, err)
 	}
 	m.locks[clean] = true

@@ -109,6 +109,17 @@ func (f *memFile) Allocate(off, n int64) error {
 	return f.wrap("allocate", f.in.allocate(off+n))
 }
 
+// Truncate implements File.
+func (f *memFile) Truncate(size int64) error {
+	if err := f.checkWritable("truncate"); err != nil {
+		return err
+	}
+	if size < 0 {
+		return pathError("truncate", f.name, syscall.EINVAL)
+	}
+	return f.wrap("truncate", f.in.resize(size))
+}
+
 // Size implements File.
 func (f *memFile) Size() (int64, error) {
 	if err := f.check("stat"); err != nil {

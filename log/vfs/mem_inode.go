@@ -172,15 +172,40 @@ func (in *inode) allocate(end int64) error {
 	return nil
 }
 
-// truncate empties the file. What was durable may come back until the next sync.
-func (in *inode) truncate() {
+// resize cuts the file or extends it with zeros. What was durable may come back until the next sync.
+func (in *inode) resize(size int64) error {
+	if end := size; end > in.visibleSize() {
+		return in.allocate(end)
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if in.mem.crashed.Load() {
+		return ErrCrashed
+	}
+	if size >= in.size {
+		return nil
+	}
 	if in.before == nil {
 		in.before = in.durableLocked()
 	}
-	in.mem.space.give(in.size)
-	in.chunks, in.size, in.durableSize, in.pendingSize = nil, 0, 0, 0
+	in.mem.space.give(in.size - size)
+	in.size, in.durableSize, in.pendingSize = size, min(in.durableSize, size), min(in.pendingSize, size)
+	in.chunks = in.chunks[:(size+chunkSize-1)/chunkSize]
+	if last := in.chunkAt(size); last != nil {
+		last.cut(int(size % chunkSize))
+	}
+	return nil
+}
+
+// cut zeroes the bytes from a position on.
+func (c *chunk) cut(from int) {
+	clear(c.data[from:])
+	if c.durable != nil {
+		clear(c.durable[from:])
+	}
+	below := uint64(1)<<((from+SectorSize-1)/SectorSize) - 1
+	c.dirty &= below
+	c.ghost &= below
 }
 
 // sync makes durable what is dirty.

@@ -57,6 +57,8 @@ type File interface {
 	SyncData() error
 	// Allocate reserves disk space for n bytes at off and extends the file's size to cover them. Bytes that were there stay.
 	Allocate(off, n int64) error
+	// Truncate sets the file's size: bytes above it are gone, space is given back, and a file that grows reads as zeros there.
+	Truncate(size int64) error
 	// Size returns the file's size.
 	Size() (int64, error)
 	// Close closes the handle; it syncs nothing.

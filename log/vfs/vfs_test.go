@@ -316,3 +316,20 @@ func TestConcurrentWritesAtDifferentPlacesAllArrive(t *testing.T) {
 		}
 	})
 }
+
+func TestTruncateCutsAndExtends(t *testing.T) {
+	eachFS(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		f, err := fsys.Create(filepath.Join(dir, "f"))
+		require.NoError(t, err)
+		write(t, f, 0, "some bytes")
+		write(t, f, 100_000, "far away")
+		require.NoError(t, f.Truncate(4))
+		require.Equal(t, "some", content(t, fsys, f.Name()))
+		require.NoError(t, f.Truncate(8))
+		require.Equal(t, "some\x00\x00\x00\x00", content(t, fsys, f.Name()))
+		require.NoError(t, f.Truncate(0))
+		require.Empty(t, content(t, fsys, f.Name()))
+		require.Error(t, f.Truncate(-1))
+		require.NoError(t, f.Close())
+	})
+}
