@@ -1,6 +1,10 @@
 package protocol
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 // API is one row of the table of what a server serves. ApiVersions is derived
 // from the rows and answered by the server itself.
@@ -29,6 +33,24 @@ type API struct {
 	// What it returns is called when the answer's turn has come; nil closes the
 	// connection.
 	Submit func(*Call) Finish
+}
+
+// Do serves a request that came by no connection, and waits for its answer.
+func (a *API) Do(ctx context.Context, req kmsg.Request, conn *ConnInfo) (Reply, error) {
+	c := &Call{Ctx: ctx, Key: req.Key(), Version: req.GetVersion(), Request: req, Conn: conn}
+	if a.Decode != nil {
+		c.Request = nil
+		if err := a.Decode(c, req.AppendTo(nil)); err != nil {
+			return Reply{}, err
+		}
+	}
+	if c.finish = a.Submit(c); c.finish == nil {
+		return Reply{}, ErrHandler
+	}
+	if c.state == callSilent {
+		return Reply{None: true}, nil
+	}
+	return c.complete(), nil
 }
 
 // Finish waits for what its call needs, and gives the answer.

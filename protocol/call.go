@@ -3,6 +3,8 @@ package protocol
 import (
 	"context"
 	"net"
+	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -18,7 +20,8 @@ type Call struct {
 	Key, Version int16
 	// CorrelationID is the client's number of the request.
 	CorrelationID int32
-	// ClientID is the client's name for itself, nil if it gave none.
+	// ClientID is the client's name for itself, nil if it gave none. It may be
+	// kept.
 	ClientID *string
 	// Request is the decoded request, its version set. Its byte slices lie in
 	// the frame, which lives until the answer is written (unless API.Detached).
@@ -27,26 +30,102 @@ type Call struct {
 	Body any
 	// Conn is the connection that the request came by.
 	Conn *ConnInfo
+
+	conn *conn
+	row  *row
+	// frame and what is taken from the server's budgets for it.
+	frame    []byte
+	reserved int64
+	decoded  int64
+	size     int
+	started  time.Time
+
+	finish Finish
+	ready  func() bool
+	reply  Reply
+	parks  bool
+	state  callState
 }
+
+// callState says how far a call was brought by Submit.
+type callState uint8
+
+const (
+	callOpen     callState = iota // Finish is to be called
+	callAnswered                  // reply holds the answer
+	callSilent                    // there is no answer
+)
+
+// answered is the Finish of all calls whose reply is known: it stands for itself
+// and is never called.
+func answered() Reply { return Reply{} }
 
 // MayPark is said by Submit: Finish may wait long (a long poll), so it never
 // runs on the goroutine that reads the connection.
-func (c *Call) MayPark() { panic("skeleton") }
+func (c *Call) MayPark() { c.parks = true }
 
 // ReadyWhen is said by Submit: ready tells, without waiting, whether Finish
 // would return at once. Answers that are ready together leave in one write.
-func (c *Call) ReadyWhen(ready func() bool) { panic("skeleton") }
+func (c *Call) ReadyWhen(ready func() bool) { c.ready = ready }
 
-// Answer is the Finish of a call that is complete.
-func (c *Call) Answer(r kmsg.Response) Finish { panic("skeleton") }
+// Answer is the Finish of a call that is complete. Return what it returns from
+// Submit.
+func (c *Call) Answer(r kmsg.Response) Finish { return c.Reply(Reply{Msg: r}) }
+
+// Reply is Answer for any reply.
+func (c *Call) Reply(r Reply) Finish {
+	c.reply, c.state = r, callAnswered
+	return answered
+}
+
+// None is the Finish of a call that has no answer and is complete. It takes no
+// place in the order of answers.
+func (c *Call) None() Finish {
+	c.state = callSilent
+	return answered
+}
 
 // Draining is closed when the server shuts down: what waits should end, with an
 // answer that makes the client go elsewhere or try again.
-func (c *Call) Draining() <-chan struct{} { panic("skeleton") }
+func (c *Call) Draining() <-chan struct{} {
+	if c.conn == nil {
+		return nil
+	}
+	return c.conn.srv.draining
+}
 
-// ErrorCode is the package's ErrorCode; an error that is no Kafka error is
-// reported through Events.UnknownError, and every code is counted for the API.
-func (c *Call) ErrorCode(err error) (code int16, message *string) { panic("skeleton") }
+// ErrorCode is the package's ErrorCode. It tells Events of the code, and an
+// error that clients see as -1 is reported through Events.UnknownError.
+func (c *Call) ErrorCode(err error) (code int16, message *string) {
+	code, message = ErrorCode(err)
+	if code == 0 || c.conn == nil {
+		return code, message
+	}
+	e := &c.conn.srv.opts.Events
+	if e.ErrorCode != nil {
+		e.ErrorCode(c.Key, c.Version, code)
+	}
+	if code == -1 && e.UnknownError != nil {
+		e.UnknownError(c.Conn, c.Key, c.Version, err)
+	}
+	return code, message
+}
+
+// isReady says whether finishing the call will not wait.
+func (c *Call) isReady() bool {
+	return c.state != callOpen || c.ready != nil && c.ready()
+}
+
+// complete waits for the call's reply.
+func (c *Call) complete() Reply {
+	if c.state == callOpen {
+		c.reply, c.state = c.finish(), callAnswered
+	}
+	return c.reply
+}
+
+// reusable is a decoded body that is used again after its call.
+type reusable interface{ reuse() }
 
 // ConnInfo is what is known of a client's connection.
 type ConnInfo struct {
@@ -58,7 +137,16 @@ type ConnInfo struct {
 	Remote, Local net.Addr
 	// Principal is who the client is, "User:ANONYMOUS" on a plain listener.
 	Principal string
+
+	software atomic.Pointer[software]
 }
 
+type software struct{ name, version string }
+
 // Software is what the client said it was in ApiVersions; empty before that.
-func (c *ConnInfo) Software() (name, version string) { panic("skeleton") }
+func (c *ConnInfo) Software() (name, version string) {
+	if s := c.software.Load(); s != nil {
+		return s.name, s.version
+	}
+	return "", ""
+}

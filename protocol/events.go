@@ -19,6 +19,9 @@ type Events struct {
 	Rejected func(Rejection)
 	// Answered is called for every answered call.
 	Answered func(Exchange)
+	// ErrorCode is called by Call.ErrorCode for every code but 0, so that errors
+	// can be counted by API.
+	ErrorCode func(key, version, code int16)
 	// UnknownError is called for each error that clients see as -1.
 	UnknownError func(c *ConnInfo, key, version int16, err error)
 	// AcceptFailed is called when accepting fails for a reason of this machine,

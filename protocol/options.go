@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"net"
 	"net/netip"
 	"time"
 )
@@ -48,8 +49,11 @@ type Listener struct {
 	Host string
 	// Port is zero for any.
 	Port int
-	// Protocol is the security protocol; only PLAINTEXT is served.
+	// Protocol is the security protocol; only PLAINTEXT, which empty means too,
+	// is served.
 	Protocol string
+	// Net, if set, is served instead of an address that is to be opened.
+	Net net.Listener
 }
 
 // Limits bound connections. Zero means no bound.
@@ -100,4 +104,27 @@ type SupportedFeature struct {
 type FinalizedFeature struct {
 	Name  string
 	Level int16
+}
+
+const (
+	defaultMaxRequest  = 100 << 20
+	defaultMaxTotal    = 256 << 20
+	defaultMaxInFlight = 100
+	defaultIdleTimeout = 10 * time.Minute
+)
+
+func (o *Options) setDefaults() {
+	if o.MaxRequestBytes <= 0 {
+		o.MaxRequestBytes = defaultMaxRequest
+	}
+	if o.MaxInFlight <= 0 {
+		o.MaxInFlight = defaultMaxInFlight
+	}
+	if o.MaxInFlightBytes <= 0 {
+		o.MaxInFlightBytes = o.MaxRequestBytes
+	}
+	if o.MaxTotalBytes <= 0 {
+		o.MaxTotalBytes = defaultMaxTotal
+	}
+	o.MaxTotalBytes = max(o.MaxTotalBytes, o.MaxRequestBytes)
 }

@@ -1,0 +1,167 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"net"
+	"time"
+)
+
+const (
+	// flushBytes and flushPieces bound what is gathered for one write.
+	flushBytes  = 256 << 10
+	flushPieces = 512
+)
+
+// outbox gathers answers and writes them, many in one write.
+type outbox struct {
+	conn *conn
+	// buf holds what was encoded; cut is where its part begins that is not in
+	// pieces yet.
+	buf []byte
+	cut int
+	// pieces is what is to be written before buf[cut:].
+	pieces net.Buffers
+	// writing is the part of pieces that a write has left; writev wants a slice
+	// that it may change.
+	writing net.Buffers
+	// calls are those whose answers are in here; lens are the answers' sizes.
+	calls []*Call
+	lens  []int
+	// size is the number of bytes to write, requests that of the calls' frames.
+	size, requests int
+}
+
+func (o *outbox) init(c *conn) { o.conn = c }
+
+func (o *outbox) full() bool {
+	return o.size >= flushBytes || len(o.pieces) >= flushPieces || len(o.calls) >= 256
+}
+
+// finish waits for a call's reply and takes it in.
+func (o *outbox) finish(call *Call) {
+	r := call.complete()
+	before := o.size
+	var end error
+	switch {
+	case r.None || o.conn.broken != nil:
+	case r.Msg != nil:
+		o.encode(call, r)
+	case r.Body != nil:
+		o.attach(call, r.Body)
+	default:
+		end = ErrHandler
+	}
+	o.calls = append(o.calls, call)
+	o.lens = append(o.lens, o.size-before)
+	o.requests += call.size
+	if r.Close {
+		end = ErrClosedByReply
+	}
+	if end != nil {
+		o.flush()
+		o.conn.fail(end)
+	}
+}
+
+// encode appends a message.
+func (o *outbox) encode(call *Call, r Reply) {
+	o.room(64)
+	start := len(o.buf)
+	r.Msg.SetVersion(call.Version)
+	o.buf = appendResponseHeader(o.buf, call.CorrelationID, call.row.flexibleAnswer(call.Version))
+	o.buf = r.Msg.AppendTo(o.buf)
+	n := len(o.buf) - start
+	binary.BigEndian.PutUint32(o.buf[start:], uint32(n-sizeLen))
+	o.size += n
+}
+
+// attach takes a body in pieces, without copying it.
+func (o *outbox) attach(call *Call, body *Buffers) {
+	o.room(16)
+	start := len(o.buf)
+	o.buf = appendResponseHeader(o.buf, call.CorrelationID, call.row.flexibleAnswer(call.Version))
+	n := len(o.buf) - start
+	for _, p := range body.Pieces {
+		n += len(p)
+	}
+	binary.BigEndian.PutUint32(o.buf[start:], uint32(n-sizeLen))
+	o.pieces = append(o.pieces, o.buf[o.cut:])
+	o.cut = len(o.buf)
+	for _, p := range body.Pieces {
+		if len(p) > 0 {
+			o.pieces = append(o.pieces, p)
+		}
+	}
+	o.size += n
+}
+
+// room takes a buffer if there is none.
+func (o *outbox) room(n int) {
+	if o.buf == nil {
+		o.buf = o.conn.srv.pool.get(max(n, 1<<minClass))
+	}
+}
+
+// flush writes what was gathered and lets go of the calls.
+func (o *outbox) flush() {
+	c := o.conn
+	if o.size > 0 && c.broken == nil {
+		c.touch()
+		c.writing.Store(true)
+		err := o.writeAll()
+		c.writing.Store(false)
+		c.touch()
+		if err != nil {
+			c.fail(err)
+		}
+	}
+	var now time.Time
+	answered := c.srv.opts.Events.Answered
+	if answered != nil && len(o.calls) > 0 {
+		now = time.Now()
+	}
+	for i, call := range o.calls {
+		if answered != nil {
+			answered(Exchange{
+				Key: call.Key, Version: call.Version,
+				RequestBytes: call.size + sizeLen, ResponseBytes: o.lens[i],
+				Took: now.Sub(call.started),
+			})
+		}
+		o.calls[i] = nil
+		c.srv.recycle(call)
+	}
+	o.calls, o.lens = o.calls[:0], o.lens[:0]
+	clear(o.pieces)
+	o.pieces, o.cut, o.size, o.requests = o.pieces[:0], 0, 0, 0
+	if o.buf != nil {
+		c.srv.pool.put(o.buf)
+		o.buf = nil
+	}
+}
+
+// writeAll writes everything by one write or writev.
+func (o *outbox) writeAll() error {
+	if len(o.pieces) == 0 {
+		_, err := o.conn.nc.Write(o.buf)
+		return err
+	}
+	if o.cut < len(o.buf) {
+		o.pieces = append(o.pieces, o.buf[o.cut:])
+	}
+	o.writing = o.pieces
+	_, err := o.writing.WriteTo(o.conn.nc)
+	o.writing = nil
+	return err
+}
+
+// fail ends the connection: nothing more is written, and what waits is told.
+// Only who finishes calls may say so.
+func (c *conn) fail(err error) {
+	if c.broken != nil {
+		return
+	}
+	c.broken = err
+	c.cancel(err)
+	_ = c.nc.Close()
+}

@@ -1,0 +1,49 @@
+package protocol
+
+import "time"
+
+const (
+	// sweepPeriod is how often connections are looked at: time-outs are that
+	// much off.
+	sweepPeriod = time.Second
+	// stallTimeout is how long a request may stand still half-way while others
+	// wait for the memory that it holds.
+	stallTimeout = 10 * time.Second
+)
+
+// sweep closes connections without traffic. One goroutine does it for all, so
+// that a request costs no timer.
+func (s *Server) sweep() {
+	defer s.running.Done()
+	t := time.NewTicker(s.period)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.draining:
+			return
+		case <-t.C:
+		}
+		now := s.tick.Add(1)
+		idle := make(map[string]time.Duration, len(s.listeners))
+		for _, ln := range s.listeners {
+			idle[ln.Name] = s.gate.idle(ln.Name)
+		}
+		crowded := s.frames.waiting.Load() > 0
+		s.mu.Lock()
+		for c := range s.conns {
+			age := time.Duration(now-c.seen.Load()) * s.period
+			if limit := idle[c.ln.Name]; limit > 0 && age > limit && c.unused() {
+				c.kill(ErrIdle)
+			} else if crowded && age > stallTimeout && c.holding.Load() {
+				c.kill(ErrStalled)
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// unused says that a connection waits for its client, be it for a request or for
+// an answer to be taken.
+func (c *conn) unused() bool {
+	return c.writing.Load() || !c.working.Load() && c.pending.Load() == 0
+}
