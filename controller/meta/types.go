@@ -1,7 +1,21 @@
 package meta
 
+import "encoding/base64"
+
 // TopicID is the identity of a topic. A topic that is deleted and made again under the same name has another one.
 type TopicID = [16]byte
+
+// FormatID writes an id as Kafka's tools show it: 22 characters of URL-safe base64.
+func FormatID(id [16]byte) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+
+// ParseID reads what FormatID writes.
+func ParseID(s string) (id [16]byte, ok bool) {
+	if len(s) != 22 {
+		return id, false
+	}
+	n, err := base64.RawURLEncoding.Strict().Decode(id[:], []byte(s))
+	return id, err == nil && n == len(id)
+}
 
 // Topic is one topic with all its partitions. A value handed out by an Image never changes.
 type Topic struct {
@@ -12,13 +26,26 @@ type Topic struct {
 	Configs    map[string]string // set on the topic itself; nil when there are none; read only
 }
 
-// Partition is the state of one partition as the whole cluster sees it.
+// Partition is the state of one partition as the whole cluster sees it. Equal lists may share memory: read only.
 type Partition struct {
-	Replicas, ISR    []int32
-	Adding, Removing []int32
-	Leader           int32 // -1: none
+	Replicas, ISR    []int32 // the first replica is the preferred leader
+	Adding, Removing []int32 // of a reassignment under way
+	Leader           int32   // -1: none
 	LeaderEpoch      int32
 	PartitionEpoch   int32
+
+	base int32 // the base epoch; see the package doc
+}
+
+// NewPartition is the state of a partition that is being made: led by the first replica in isr, at leader epoch 0.
+// An empty isr means all replicas.
+func (i *Image) NewPartition(replicas, isr []int32) Partition {
+	if len(isr) == 0 {
+		isr = replicas
+	}
+	p := Partition{Replicas: replicas, ISR: isr, Leader: isr[0]}
+	p.base = -i.openings[p.Leader]
+	return p
 }
 
 // Endpoint is one advertised address of a broker.
@@ -65,12 +92,8 @@ type Tombstone struct {
 	Holders []int32
 }
 
-// Delta is what differs between an image and the one before it.
-type Delta struct {
-	TopicsCreated  []*Topic
-	TopicsChanged  []*Topic // partitions, epochs, replicas or configs
-	TopicsDeleted  []*Topic // deleted for certain: their data may go
-	TopicsMissing  []*Topic // gone from etcd without a deletion: not served, data kept
-	BrokersChanged []int32  // registered, fenced, unfenced or unregistered
-	ConfigsChanged []Resource
+// Live is who holds a node id now.
+type Live struct {
+	Incarnation [16]byte
+	Owner       string // the place whose exclusive lock the process holds; "" = unknown
 }
