@@ -1,0 +1,56 @@
+package broker
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/mainstem/mainstem/broker/config"
+	"github.com/mainstem/mainstem/protocol"
+)
+
+// apis is the whole table of what this broker serves; ApiVersions is made from it.
+func (b *Broker) apis() []protocol.API {
+	return slices.Concat(b.records.APIs(), b.admin.APIs())
+}
+
+// features are those that clients and tools look at. metadata.version stands for
+// what Apache Kafka 4.3 can do; there is nothing here that depends on its level.
+func (b *Broker) features() protocol.Features {
+	const name, lowest, level = "metadata.version", 7, 30
+	return protocol.Features{
+		Supported: []protocol.SupportedFeature{{Name: name, Min: lowest, Max: level}},
+		Finalized: []protocol.FinalizedFeature{{Name: name, Level: level}},
+		Epoch:     b.metadata.Image().Revision(),
+	}
+}
+
+// limits are the bounds on connections at this moment.
+func (b *Broker) limits() protocol.Limits {
+	v := b.live.Values()
+	l := protocol.Limits{
+		IdleTimeout:         v.ConnectionIdle,
+		MaxConnections:      v.MaxConnections,
+		MaxConnectionsPerIP: v.MaxConnectionsPerIP,
+		CreationRate:        v.MaxConnectionRate,
+		PerIP:               map[netip.Addr]int{},
+		Listeners:           map[string]protocol.ListenerLimits{},
+	}
+	for host, n := range v.MaxConnectionsOverrides {
+		if ip, err := netip.ParseAddr(host); err == nil {
+			l.PerIP[ip] = n
+		}
+	}
+	return l
+}
+
+func (b *Broker) limitsChanged(*config.Values) { b.server.SetLimits(b.limits()) }
+
+// notifyOnChange makes a change of settings wake a goroutine.
+func notifyOnChange(c chan<- struct{}) func(*config.Values) {
+	return func(*config.Values) {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
