@@ -2,6 +2,8 @@ package records
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -11,6 +13,10 @@ import (
 	"github.com/mainstem/mainstem/protocol"
 )
 
+// DefaultFetchMemory bounds the records of all fetch answers that are not written
+// yet. A fetch that meets the bound still gets a batch, so that it goes on.
+const DefaultFetchMemory = 512 << 20
+
 // Options configure the handlers.
 type Options struct {
 	Replicas *replica.Set
@@ -18,26 +24,72 @@ type Options struct {
 	NodeID   int32
 	// ProducerIDs takes a block of producer ids that nobody else gets.
 	ProducerIDs func(ctx context.Context) (first int64, n int, err error)
+	// FetchMemory is DefaultFetchMemory if zero.
+	FetchMemory int64
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
-	Logger  *zap.Logger
+	// Logger may be nil.
+	Logger *zap.Logger
 }
 
-// Handlers serves the requests of this package.
+// Handlers serves the requests of this package. Its methods are safe for
+// concurrent use.
 type Handlers struct {
 	replicas *replica.Set
 	live     *config.Live
 	nodeID   int32
+	logger   *zap.Logger
+	ids      *producerIDs
+	sessions *sessions
+	memory   budget
+
+	produces sync.Pool // of *produce
+	fetches  sync.Pool // of *fetch
+
+	parkedProduces, parkedFetches atomic.Int64
 }
 
 // New returns the handlers.
-func New(o Options) *Handlers { panic("skeleton") }
+func New(o Options) *Handlers {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Metrics == nil {
+		o.Metrics = metrics.New(metrics.Options{})
+	}
+	if o.FetchMemory == 0 {
+		o.FetchMemory = DefaultFetchMemory
+	}
+	h := &Handlers{
+		replicas: o.Replicas,
+		live:     o.Live,
+		nodeID:   o.NodeID,
+		logger:   o.Logger,
+		ids:      newProducerIDs(o.ProducerIDs),
+		sessions: newSessions(o.Live.Values().FetchSessionSlots, &o.Metrics.SessionEvictions),
+		memory:   budget{limit: o.FetchMemory},
+	}
+	h.produces.New = func() any { return h.newProduce() }
+	h.fetches.New = func() any { return h.newFetch() }
+	return h
+}
 
 // APIs is the part of the API table that the handlers serve.
-func (h *Handlers) APIs() []protocol.API { panic("skeleton") }
+func (h *Handlers) APIs() []protocol.API {
+	return []protocol.API{
+		h.produceAPI(),
+		h.fetchAPI(),
+		{Key: 2, Min: 1, Max: 11, Submit: h.listOffsets},
+		{Key: 21, Min: 0, Max: 2, Submit: h.deleteRecords},
+		{Key: 22, Min: 0, Max: 5, MaxBytes: 1 << 16, Submit: h.initProducerID},
+		{Key: 23, Min: 2, Max: 4, Submit: h.offsetForLeaderEpoch},
+	}
+}
 
 // Sessions counts the fetch sessions and the partitions in them.
-func (h *Handlers) Sessions() (sessions, partitions int) { panic("skeleton") }
+func (h *Handlers) Sessions() (sessions, partitions int) { return h.sessions.count() }
 
 // Parked counts the produce and fetch requests that wait.
-func (h *Handlers) Parked() (produces, fetches int) { panic("skeleton") }
+func (h *Handlers) Parked() (produces, fetches int) {
+	return int(h.parkedProduces.Load()), int(h.parkedFetches.Load())
+}

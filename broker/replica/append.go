@@ -47,6 +47,12 @@ func (p *Partition) Confirm(epoch int32) error {
 	return nil
 }
 
+// ConfirmLeader is like Confirm for what holds in any epoch.
+func (p *Partition) ConfirmLeader() error {
+	_, epoch := p.Leader()
+	return p.Confirm(epoch)
+}
+
 // Replicated tells whether all in-sync replicas have what comes before end, and
 // whether they are enough; it is final only if done.
 func (p *Partition) Replicated(end int64) (done bool, err error) {

@@ -138,6 +138,12 @@ func (s *Set) Commit(t log.Ticket) error {
 	return clientError(s.store.Commit(t))
 }
 
+// Kick has appends written that nobody waits for.
+func (s *Set) Kick() { s.store.Kick() }
+
+// Fenced tells whether the broker's lease may have run out.
+func (s *Set) Fenced() bool { return s.env.fenced() }
+
 // MoveStarts raises log starts. They hold once Commit of the ticket is without error.
 func (s *Set) MoveStarts(starts map[*Partition]int64) (log.Ticket, error) {
 	logs := make(map[*log.Partition]int64, len(starts))

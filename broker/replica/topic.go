@@ -3,6 +3,8 @@ package replica
 import (
 	"sync/atomic"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/mainstem/mainstem/broker/config"
 	"github.com/mainstem/mainstem/broker/metrics"
 	"github.com/mainstem/mainstem/controller/meta"
@@ -64,3 +66,20 @@ func (t *Topic) Leader(i int32) (node, epoch int32) {
 
 // Gone tells that the topic is deleted, or that the metadata has lost it.
 func (t *Topic) Gone() bool { return t.gone.Load() }
+
+// absent is what a client is told of a partition that exists and is not here.
+func (t *Topic) absent(m *meta.Partition) error {
+	if hosts(m, t.env.nodeID) {
+		return kerr.KafkaStorageError // The store could not create it yet.
+	}
+	return kerr.NotLeaderForPartition
+}
+
+// internal tells whether only brokers write a topic of that name.
+func internal(name string) bool {
+	switch name {
+	case "__consumer_offsets", "__transaction_state", "__share_group_state":
+		return true
+	}
+	return false
+}
