@@ -14,11 +14,13 @@ import (
 var errDrained = errors.New("server drains")
 
 const (
-	// firstBytes is how much memory a request gets on its word; more comes with
-	// its bytes.
-	firstBytes = 1 << 20
+	// growth is how many times the memory of a large request may exceed what has
+	// arrived of it.
+	growth = 8
 	// batchBytes bounds what is submitted before it is finished.
 	batchBytes = 1 << 20
+	// maxReported is how much of a client id is told of a refused client.
+	maxReported = 256
 )
 
 // read reads and submits calls until the client, the server or a bad request
@@ -102,21 +104,26 @@ func (c *conn) receive(size int, row *row) (*Call, error) {
 	if err := c.awaitRoom(size); err != nil {
 		return nil, err
 	}
-	if !c.srv.frames.tryAcquire(int64(size)) {
-		c.deliver(true)
-		if !c.srv.frames.acquire(int64(size), c.ctx.Done(), c.srv.draining) {
-			return nil, errDrained
-		}
-	}
 	call := c.srv.newCall(c)
-	call.reserved, call.size = int64(size), size
-	frame, err := c.readFrame(size)
-	call.frame = frame
-	if err != nil {
+	call.size = size
+	if err := c.readFrame(call, size); err != nil {
 		c.srv.recycle(call)
 		return nil, err
 	}
 	return call, nil
+}
+
+// reserve takes room in a budget for n more bytes of a call, and adds them to
+// what the call holds of it.
+func (c *conn) reserve(call *Call, b *budget, n int64, sum *int64) error {
+	if !b.tryAcquire(n) {
+		c.deliver(true)
+		if !b.acquire(call, n, c.ctx.Done(), c.srv.draining) {
+			return errDrained
+		}
+	}
+	*sum += n
+	return nil
 }
 
 // awaitRoom waits until the connection's own bounds admit one more request.
@@ -145,38 +152,53 @@ func (c *conn) awaitRoom(size int) error {
 
 // readFrame reads what follows the size. The memory for a large request grows
 // with what arrives of it.
-func (c *conn) readFrame(size int) ([]byte, error) {
+func (c *conn) readFrame(call *Call, size int) error {
 	c.in.consume(sizeLen)
-	pool := &c.srv.pool
-	frame := pool.get(min(size, firstBytes))
 	have := min(size, c.in.len())
-	frame = append(frame, c.in.bytes()[:have]...)
+	if err := c.grow(call, min(size, max(smallBytes, growth*have))); err != nil {
+		return err
+	}
+	call.frame = append(call.frame, c.in.bytes()[:have]...)
 	c.in.consume(have)
 	if have == size {
-		return frame, nil
+		return nil
 	}
 	c.deliver(true)
-	c.holding.Store(true)
-	defer c.holding.Store(false)
-	for len(frame) < size {
-		if len(frame) == cap(frame) {
-			grown := append(pool.get(min(size, 2*cap(frame))), frame...)
-			pool.put(frame)
-			frame = grown
+	for len(call.frame) < size {
+		have := len(call.frame)
+		if have == cap(call.frame) {
+			if err := c.grow(call, min(size, growth*have)); err != nil {
+				return err
+			}
 		}
-		n, err := c.nc.Read(frame[len(frame):min(cap(frame), size)])
-		frame = frame[:len(frame)+n]
-		if err != nil && len(frame) < size {
+		c.touch()
+		c.holding.Store(true)
+		n, err := c.nc.Read(call.frame[have:min(cap(call.frame), size)])
+		c.holding.Store(false)
+		call.frame = call.frame[:have+n]
+		if err != nil && have+n < size {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return frame, err
+			return err
 		}
-		c.touch()
 	}
 	// Whether more is coming decides who finishes this call.
 	c.in.poll()
-	return frame, nil
+	return nil
+}
+
+// grow makes room for n bytes in a call's frame.
+func (c *conn) grow(call *Call, n int) error {
+	if err := c.reserve(call, &c.srv.frames, int64(n)-call.reserved, &call.reserved); err != nil {
+		return err
+	}
+	bigger := append(c.srv.pool.get(n), call.frame...)
+	if call.frame != nil {
+		c.srv.pool.put(call.frame)
+	}
+	call.frame = bigger
+	return nil
 }
 
 // decode reads the header and the body of a request into its call.
@@ -220,13 +242,9 @@ func (c *conn) decodeBody(call *Call, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if !c.srv.decodes.tryAcquire(int64(cost)) {
-		c.deliver(true)
-		if !c.srv.decodes.acquire(int64(cost), c.ctx.Done(), c.srv.draining) {
-			return errDrained
-		}
+	if err := c.reserve(call, &c.srv.decodes, int64(cost), &call.decoded); err != nil {
+		return err
 	}
-	call.decoded = int64(cost)
 	if row.Decode != nil {
 		return row.Decode(call, body)
 	}
@@ -291,7 +309,8 @@ func (c *conn) refuse(r Refusal) error {
 	if errors.Is(r.Err, errDrained) {
 		return r.Err
 	}
-	r.Conn = &c.info
+	r.Conn, r.Cause = &c.info, r.Err.Error()
+	r.ClientID = r.ClientID[:min(len(r.ClientID), maxReported)]
 	if f := c.srv.opts.Events.Refused; f != nil {
 		f(r)
 	}

@@ -187,7 +187,7 @@ func (s *Server) recycle(call *Call) {
 	}
 	s.releaseFrame(call)
 	if call.decoded > 0 {
-		s.decodes.release(call.decoded)
+		s.decodes.release(call, call.decoded)
 	}
 	*call = Call{}
 	s.calls.Put(call)
@@ -200,7 +200,7 @@ func (s *Server) releaseFrame(call *Call) {
 		call.frame = nil
 	}
 	if call.reserved > 0 {
-		s.frames.release(call.reserved)
+		s.frames.release(call, call.reserved)
 		call.reserved = 0
 	}
 }
@@ -210,7 +210,7 @@ func (s *Server) releaseFrame(call *Call) {
 func (s *Server) detach(call *Call) {
 	s.releaseFrame(call)
 	if call.parks && call.decoded > 0 {
-		s.decodes.release(call.decoded)
+		s.decodes.release(call, call.decoded)
 		call.decoded = 0
 	}
 }
