@@ -104,6 +104,9 @@ func askBounds(ctx context.Context, adm *kadm.Client, topics []string, partition
 	for _, listed := range []kadm.ListedOffsets{b.starts, b.ends} {
 		for _, t := range topics {
 			for p, o := range listed[t] {
+				if o.Err != nil && p < 0 {
+					return nil, fmt.Errorf("topic %s: %w", t, o.Err)
+				}
 				if o.Err != nil && b.wanted(p) {
 					return nil, fmt.Errorf("topic %s partition %d: %w", t, p, o.Err)
 				}

@@ -68,7 +68,7 @@ func homes() map[string][]string {
 		"os":                                {"cmd/mainstem", "log/vfs"},
 		"os/signal":                         {"cmd/mainstem"},
 		"os/exec":                           {},
-		"net/http":                          {"broker/http"},
+		"net/http":                          {"broker/http", "cmd/mainstem"},
 		"syscall":                           {"cmd/mainstem", "log/vfs", "broker/http", "protocol"},
 		"golang.org/x/sys/unix":             {"log/vfs", "protocol"},
 		"go.uber.org/zap":                   logging,

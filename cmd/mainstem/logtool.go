@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mainstem/mainstem/broker"
 	"github.com/mainstem/mainstem/log"
 	"github.com/mainstem/mainstem/log/vfs"
 )
@@ -18,7 +21,6 @@ func newLog(c *console) *cobra.Command {
 
 func newLogDump(c *console) *cobra.Command {
 	o := log.DumpOptions{Partition: -1}
-	var dir string
 	cmd := &cobra.Command{
 		Use:   "dump [DIR]",
 		Short: "Print what a data directory holds (default ./mainstem-data)",
@@ -26,15 +28,14 @@ func newLogDump(c *console) *cobra.Command {
   mainstem log dump /var/lib/mainstem --topic orders --partition 0 --records`,
 		Args: needArgs("", 0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir = dataDir(args)
-			out := bufio.NewWriterSize(c.out, 64<<10)
-			if err := log.Dump(vfs.OS(), dir, out, o); err != nil {
-				return stoppedFailure(dir, errors.Join(err, out.Flush()))
-			}
-			if err := out.Flush(); err != nil {
-				return fmt.Errorf("write output: %w", err)
-			}
-			return nil
+			return onStopped(dataDir(args), func(dir string) error {
+				out := bufio.NewWriterSize(c.out, 64<<10)
+				err := log.Dump(vfs.OS(), broker.LogDir(dir), out, o)
+				if flushErr := out.Flush(); err == nil && flushErr != nil {
+					err = fmt.Errorf("write output: %w", flushErr)
+				}
+				return err
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -65,24 +66,27 @@ func newLogCheck(c *console) *cobra.Command {
 		Short: "Read everything in a data directory and report damage (default ./mainstem-data)",
 		Args:  needArgs("", 0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := dataDir(args)
-			r, err := log.Check(vfs.OS(), dir)
-			if err != nil {
-				return stoppedFailure(dir, err)
-			}
-			report := checkReport{dir, r.Segments, r.Partitions, r.Frames, r.Batches, r.Bytes, r.Clean, append([]string{}, r.Problems...)}
-			if err := report.print(c, asJSON); err != nil {
-				return err
-			}
-			if len(r.Problems) > 0 {
-				return fail(exitDamaged, "Other records stay readable; start the broker to set the damaged ones aside.",
-					fmt.Errorf("%s: %d problems found", dir, len(r.Problems)))
-			}
-			return nil
+			return onStopped(dataDir(args), func(dir string) error { return checkLog(c, dir, asJSON) })
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func checkLog(c *console, dir string, asJSON bool) error {
+	r, err := log.Check(vfs.OS(), broker.LogDir(dir))
+	if err != nil {
+		return err
+	}
+	report := checkReport{dir, r.Segments, r.Partitions, r.Frames, r.Batches, r.Bytes, r.Clean, append([]string{}, r.Problems...)}
+	if err := report.print(c, asJSON); err != nil {
+		return err
+	}
+	if len(r.Problems) > 0 {
+		return fail(exitDamaged, "Other records stay readable; start the broker to set the damaged ones aside.",
+			fmt.Errorf("%s: %d problems found", dir, len(r.Problems)))
+	}
+	return nil
 }
 
 func (r *checkReport) print(c *console, asJSON bool) error {
@@ -109,14 +113,21 @@ func dataDir(args []string) string {
 	return "mainstem-data"
 }
 
-// stoppedFailure is for the commands that want a stopped data directory.
-func stoppedFailure(dir string, err error) error {
-	var locked *vfs.LockedError
-	switch {
-	case errors.As(err, &locked):
-		return fail(exitLocked, "Stop the broker first, or copy the directory while it is stopped.", err)
-	case errors.Is(err, fs.ErrNotExist):
+// onStopped runs fn on a data directory while no broker can start in it. A copy
+// that cannot be written, and so cannot be locked, is looked into as it is.
+func onStopped(dir string, fn func(dir string) error) error {
+	fsys := vfs.OS()
+	if _, err := fsys.Stat(broker.LogDir(dir)); err != nil {
 		return fail(exitDirectory, "Give the directory that log.dirs names.", fmt.Errorf("%s is not a data directory: %w", dir, err))
 	}
-	return err
+	lock, err := fsys.Lock(filepath.Join(dir, "lock"))
+	switch {
+	case errors.Is(err, vfs.ErrLocked):
+		return fail(exitLocked, "Stop the broker first, or copy the directory while it is stopped.", err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fn(dir)
+	case err != nil:
+		return fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return errors.Join(fn(dir), lock.Close())
 }

@@ -191,6 +191,18 @@ func TestFailuresOfABrokerHaveTheirCodeAndARemedy(t *testing.T) {
 	require.Equal(t, exitOther, diagnose(errors.New("odd"), nil).code)
 }
 
+func TestLogToolsWantAStoppedDataDirectory(t *testing.T) {
+	dir := t.TempDir()
+	requireOneLine(t, cli(t, "", nil, "log", "check", filepath.Join(dir, "none")), exitDirectory, "not a data directory", "log.dirs")
+	require.NoError(t, os.Mkdir(broker.LogDir(dir), 0o700))
+	lock, err := vfs.OS().Lock(filepath.Join(dir, "lock"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, lock.Close()) }()
+	for _, verb := range []string{"check", "dump"} {
+		requireOneLine(t, cli(t, "", nil, "log", verb, dir), exitLocked, "Stop the broker first")
+	}
+}
+
 func TestRefusalsOfABrokerKeepItsWords(t *testing.T) {
 	r := &remote{bootstrap: []string{"b:1"}}
 	err := r.explain(answerError("create topic x", kerr.InvalidReplicationFactor, "Unable to replicate 3 times."))

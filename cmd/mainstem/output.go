@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 func printf(w io.Writer, format string, args ...any) error {
@@ -74,3 +77,6 @@ func byteSize(n int64) string {
 	}
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', digits, 64), ".0") + " " + unit
 }
+
+// topicID writes an id as Kafka's tools do.
+func topicID(id kadm.TopicID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }

@@ -68,7 +68,7 @@ func newProduce(c *console) *cobra.Command {
 	f.StringVar(&o.null, "null", "", "this text stands for a null key or value (a tombstone)")
 	f.StringVarP(&o.compression, "compression", "z", "none", "none, gzip, snappy, lz4 or zstd")
 	f.StringVar(&o.acks, "acks", "all", "all: safe on all replicas in sync; 1: on the leader; 0: do not wait")
-	f.StringVarP(&o.format, "format", "f", "", "layout of the input, such as '%k %v\\n'")
+	f.StringVarP(&o.format, "format", "F", "", "layout of the input, such as '%k %v\\n'")
 	f.BoolVar(&o.whole, "whole", false, "all of the input is one record")
 	f.BoolVarP(&o.zero, "zero", "0", false, "records end with a zero byte instead of a newline")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print partition and offset of each record")
@@ -116,7 +116,7 @@ func (o *produce) options() ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.ProducerBatchCompression(codec),
 		kgo.ProducerBatchMaxBytes(o.maxBytes),
-		kgo.RecordPartitioner(chosenPartitioner{kgo.UniformBytesPartitioner(64<<10, false, true, nil)}),
+		kgo.RecordPartitioner(chosenPartitioner{kgo.StickyKeyPartitioner(nil)}),
 		kgo.RecordDeliveryTimeout(o.timeout),
 		kgo.UnknownTopicRetries(1),
 		kgo.AllowAutoTopicCreation(),
@@ -172,7 +172,7 @@ func (o *produce) send(ctx context.Context, cl *kgo.Client, source recordSource,
 	var written int
 	done := func(r *kgo.Record, err error) {
 		if err != nil {
-			cancel(fmt.Errorf("produce to %s: %w", topic, err))
+			cancel(o.recordError(r, err))
 			return
 		}
 		mu.Lock()
@@ -216,6 +216,14 @@ func (o *produce) send(ctx context.Context, cl *kgo.Client, source recordSource,
 	return nil
 }
 
+// recordError says why a record was not written.
+func (o *produce) recordError(r *kgo.Record, err error) error {
+	if w := wanted(r); w >= 0 && strings.HasPrefix(err.Error(), "invalid record partitioning choice") {
+		return usage(fmt.Sprintf("'mainstem topic describe %s' shows what there is.", r.Topic), "topic %s has no partition %d", r.Topic, w)
+	}
+	return fmt.Errorf("produce to %s: %w", r.Topic, err)
+}
+
 // place notes the wanted partition where chosenPartitioner finds it: in the
 // record's context.
 func (o *produce) place(ctx context.Context, r *kgo.Record, partition *int32) *kgo.Record {
@@ -253,6 +261,13 @@ func (p chosenTopicPartitioner) Partition(r *kgo.Record, n int) int {
 		return w // One that is not there fails the record.
 	}
 	return p.TopicPartitioner.Partition(r, n)
+}
+
+// OnNewBatch lets the partitioner beneath move on to another partition.
+func (p chosenTopicPartitioner) OnNewBatch() {
+	if b, ok := p.TopicPartitioner.(kgo.TopicPartitionerOnNewBatch); ok {
+		b.OnNewBatch()
+	}
 }
 
 func wanted(r *kgo.Record) int {

@@ -39,6 +39,7 @@ func newRoot(c *console) *cobra.Command {
 		newConsume(c),
 		newCluster(c),
 		newLog(c),
+		newReady(c),
 		newVersion(c),
 	)
 	return root

@@ -133,7 +133,7 @@ func (o *topicCreate) run(ctx context.Context, adm *kadm.Client, names []string)
 		t := topicResult{Topic: a.Topic, did: did}
 		switch {
 		case a.Err == nil:
-			t.ID, t.Partitions, t.ReplicationFactor = a.ID.String(), a.NumPartitions, a.ReplicationFactor
+			t.ID, t.Partitions, t.ReplicationFactor = topicID(a.ID), a.NumPartitions, a.ReplicationFactor
 		case o.exists && errors.Is(a.Err, kerr.TopicAlreadyExists):
 			t.Existed, t.did = true, "exists"
 		default:

@@ -140,7 +140,7 @@ func (o *topicDescribe) ask(ctx context.Context, adm *kadm.Client, topics kadm.T
 }
 
 func (f *topicFacts) describe(t kadm.TopicDetail, all bool) describedTopic {
-	d := describedTopic{Topic: t.Topic, ID: t.ID.String(), Internal: t.IsInternal, Configs: []describedConfig{}}
+	d := describedTopic{Topic: t.Topic, ID: topicID(t.ID), Internal: t.IsInternal, Configs: []describedConfig{}}
 	for _, p := range t.Partitions.Sorted() {
 		out := describedPartition{
 			Partition: p.Partition, Leader: p.Leader, LeaderEpoch: p.LeaderEpoch,

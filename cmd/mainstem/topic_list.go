@@ -50,7 +50,7 @@ func (o *topicList) run(ctx context.Context, adm *kadm.Client) error {
 	for _, t := range topics.Sorted() {
 		rows = append(rows, listedTopic{
 			Topic:             t.Topic,
-			ID:                t.ID.String(),
+			ID:                topicID(t.ID),
 			Internal:          t.IsInternal,
 			Partitions:        len(t.Partitions),
 			ReplicationFactor: t.Partitions.NumReplicas(),
