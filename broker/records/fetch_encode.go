@@ -43,7 +43,7 @@ func (f *fetch) encode() {
 	if version >= 7 {
 		code := int16(0)
 		if f.failed != nil {
-			code, _ = f.call.ErrorCode(f.failed)
+			code = f.code(f.failed)
 		}
 		b = appendInt16(b, code)
 		b = appendInt32(b, f.answerID)

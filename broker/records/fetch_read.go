@@ -208,7 +208,7 @@ func (f *fetch) read(pt *part, row *fetchRow, granted int) error {
 
 // refuse makes an error of the row.
 func (f *fetch) refuse(pt *part, row *fetchRow) {
-	row.code, _ = f.call.ErrorCode(pt.err)
+	row.code = f.code(pt.err)
 	row.committed = pt.missing() // Kafka sends an empty list instead of null then.
 	pt.hw = -1
 	if pt.p == nil {
@@ -218,6 +218,16 @@ func (f *fetch) refuse(pt *part, row *fetchRow) {
 	if f.req.Version >= 16 && (pt.err == kerr.NotLeaderForPartition || pt.err == kerr.FencedLeaderEpoch) {
 		row.hint = f.leaders.hintFor(pt.p.Topic(), pt.key.index)
 	}
+}
+
+// code is what the client is told of an error. That its own request made no sense
+// is not worth a report.
+func (f *fetch) code(err error) int16 {
+	if err == kerr.UnknownServerError {
+		return kerr.UnknownServerError.Code
+	}
+	code, _ := f.call.ErrorCode(err)
+	return code
 }
 
 // failWhole answers the whole request with an error. Below v13 each partition
@@ -231,7 +241,7 @@ func (f *fetch) failWhole() {
 		rt := &f.req.Topics[i]
 		for j := range rt.Partitions {
 			row := fetchRow{key: partKey{name: rt.Topic, index: rt.Partitions[j].Partition}, hw: -1, lso: -1, start: -1, committed: true}
-			row.code, _ = f.call.ErrorCode(f.failed)
+			row.code = f.code(f.failed)
 			f.rows = append(f.rows, row)
 		}
 	}

@@ -21,8 +21,6 @@ const (
 	pendingUpload = -6 // v11: of what is not yet in remote storage
 )
 
-var errIsolation = errors.New("unknown isolation level")
-
 // listOffsets answers ListOffsets. Looking a time up may read files, so it is done
 // when the answer's turn has come.
 func (h *Handlers) listOffsets(c *protocol.Call) protocol.Finish {
@@ -49,7 +47,7 @@ func (h *Handlers) listOffsets(c *protocol.Call) protocol.Finish {
 				}
 				p := kmsg.NewListOffsetsResponseTopicPartition()
 				p.Partition, p.Offset, p.Timestamp, p.LeaderEpoch = rp.Partition, o.Offset, o.Timestamp, o.Epoch
-				p.ErrorCode, _ = c.ErrorCode(listOffsetError(err, req.Version))
+				p.ErrorCode = listOffsetCode(c, err, req.Version)
 				t.Partitions = append(t.Partitions, p)
 			}
 			if len(t.Partitions) > 0 || len(rt.Partitions) == 0 {
@@ -96,7 +94,7 @@ func (h *Handlers) listOffset(req *kmsg.ListOffsetsRequest, topic string, rp *km
 		return none, kerr.UnsupportedVersion
 	}
 	if req.IsolationLevel != 0 && req.IsolationLevel != 1 {
-		return none, errIsolation
+		return none, kerr.UnknownServerError // As Kafka says it.
 	}
 	if err != nil {
 		return none, err
@@ -131,10 +129,17 @@ func knownTimestamp(ts int64, version int16) bool {
 	return ts >= earliest
 }
 
-// listOffsetError is what clients of old versions know instead of the error.
-func listOffsetError(err error, version int16) error {
-	if version < 5 && errors.Is(err, kerr.OffsetNotAvailable) {
-		return kerr.LeaderNotAvailable
+// listOffsetCode is what the client is told of an error; clients of old versions
+// know another for a leader that has to catch up first.
+func listOffsetCode(c *protocol.Call, err error, version int16) int16 {
+	switch {
+	case err == nil:
+		return 0
+	case err == kerr.UnknownServerError: // The client's own fault, so there is nothing to report.
+		return kerr.UnknownServerError.Code
+	case version < 5 && errors.Is(err, kerr.OffsetNotAvailable):
+		err = kerr.LeaderNotAvailable
 	}
-	return err
+	code, _ := c.ErrorCode(err)
+	return code
 }

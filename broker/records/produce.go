@@ -100,22 +100,35 @@ func (h *Handlers) submitProduce(c *protocol.Call) protocol.Finish {
 		for i := range p.rows {
 			p.fail(&p.rows[i], *whole)
 		}
-		return p.finishFunc
-	}
-	for i := range p.rows {
-		r := &p.rows[i]
-		if f := p.store(r); f != nil {
-			p.fail(r, *f)
+	} else {
+		for i := range p.rows {
+			r := &p.rows[i]
+			if f := p.store(r); f != nil {
+				p.fail(r, *f)
+			}
 		}
+	}
+	if p.req.Acks == acksNone {
+		return p.unanswered()
 	}
 	if p.appended > 0 {
-		if p.req.Acks == acksNone {
-			h.replicas.Kick()
-		} else {
-			c.ReadyWhen(p.readyFunc)
-		}
+		c.ReadyWhen(p.readyFunc)
 	}
 	return p.finishFunc
+}
+
+// unanswered ends a request of acks=0. The only way to tell the client of an error
+// is to hang up.
+func (p *produce) unanswered() protocol.Finish {
+	c, failed := p.call, p.failed
+	if p.appended > 0 {
+		p.h.replicas.Kick()
+	}
+	p.release()
+	if failed {
+		return c.Reply(protocol.Reply{None: true, Close: true})
+	}
+	return c.None()
 }
 
 // collect makes a row of each partition and cuts its batch out of the bytes. It
@@ -218,11 +231,6 @@ func (p *produce) ready() bool {
 
 // finish waits until what was appended may be acknowledged, and answers.
 func (p *produce) finish() protocol.Reply {
-	if p.req.Acks == acksNone {
-		failed := p.failed
-		p.release()
-		return protocol.Reply{None: true, Close: failed}
-	}
 	if p.appended > 0 {
 		p.h.parkedProduces.Add(1)
 		p.await()

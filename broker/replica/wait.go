@@ -36,13 +36,13 @@ func (w *Waiter) Take() *Watch {
 	var head, tail *Watch
 	for x != nil {
 		next := x.nextMarked
-		x.nextMarked = nil
+		x.nextMarked, x.nextTaken = nil, nil
 		x.marked.Store(false)
 		if x.part != nil {
 			if tail == nil {
 				head = x
 			} else {
-				tail.nextMarked = x
+				tail.nextTaken = x
 			}
 			tail = x
 		}
@@ -61,15 +61,15 @@ type Watch struct {
 	waiter     *Waiter
 	prev, next *Watch // guarded by part.mu
 	marked     atomic.Bool
-	nextMarked *Watch // guarded by waiter.mu while queued, else the owner's
+	nextMarked *Watch // guarded by waiter.mu while marked
+	nextTaken  *Watch // owner's
 }
 
 // Hung tells whether the watch hangs on a partition.
 func (x *Watch) Hung() bool { return x.part != nil }
 
-// Next goes along the chain that Take has returned. Read it before anything
-// else is done to the watch.
-func (x *Watch) Next() *Watch { return x.nextMarked }
+// Next goes along the chain that Take has returned.
+func (x *Watch) Next() *Watch { return x.nextTaken }
 
 // Hang hooks the watch on p for w. What moves before Hang is not seen: look at
 // p after hanging, not before. A watch hangs on one partition at a time.

@@ -1,0 +1,139 @@
+// Package replicatest gives tests a broker's partitions over a real store in a
+// temporary directory, and the metadata to steer them, without etcd or sockets.
+package replicatest
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mainstem/mainstem/broker/config"
+	"github.com/mainstem/mainstem/broker/metrics"
+	"github.com/mainstem/mainstem/broker/replica"
+	"github.com/mainstem/mainstem/controller/meta"
+	"github.com/mainstem/mainstem/log"
+	"github.com/mainstem/mainstem/log/vfs"
+)
+
+// NodeID is the id of the broker under test.
+const NodeID = 1
+
+// Options are for what a test wants otherwise. The zero value is fine.
+type Options struct {
+	FS        vfs.FS   // vfs.OS if nil
+	Dir       string   // a temporary directory if empty
+	Overrides []string // "key=value" settings of the broker
+	Events    replica.Events
+	// Advanced is called after the partitions have taken an advance in.
+	Advanced func([]*log.Partition)
+}
+
+// Node is one broker's partitions.
+type Node struct {
+	TB      testing.TB
+	Options Options
+	Store   *log.Store
+	Live    *config.Live
+	Metrics *metrics.Metrics
+	Set     *replica.Set
+	Image   *meta.Image
+	// Fenced is what the broker's lease is said to be.
+	Fenced atomic.Bool
+
+	revision int64
+	nextID   byte
+	openings int32
+}
+
+// Open opens a node, which is closed at the end of the test.
+func Open(tb testing.TB, o Options) *Node {
+	tb.Helper()
+	if o.FS == nil {
+		o.FS = vfs.OS()
+	}
+	if o.Dir == "" {
+		o.Dir = tb.TempDir()
+	}
+	n := &Node{TB: tb, Options: o, Image: meta.Empty()}
+	n.start()
+	tb.Cleanup(func() {
+		if n.Store != nil {
+			require.NoError(tb, n.Store.Close())
+		}
+	})
+	return n
+}
+
+func (n *Node) start() {
+	n.TB.Helper()
+	overrides, err := config.ParseOverrides(n.Options.Overrides)
+	require.NoError(n.TB, err)
+	static, err := config.Load(config.Options{Sources: []config.Source{overrides}})
+	require.NoError(n.TB, err)
+	n.Live = config.NewLive(static)
+	n.Metrics = metrics.New(metrics.Options{})
+	n.Store, err = log.Open(log.Options{
+		FS: n.Options.FS, Dir: n.Options.Dir, ClusterID: "cluster", NodeID: NodeID,
+		SegmentBytes: 8 << 20, RingBytes: 4 << 20,
+		Events: log.Events{Advanced: func(ps []*log.Partition) {
+			replica.Advanced(ps)
+			if n.Options.Advanced != nil {
+				n.Options.Advanced(ps)
+			}
+		}},
+	})
+	require.NoError(n.TB, err)
+	n.Set = replica.NewSet(replica.Options{
+		Store: n.Store, NodeID: NodeID, Live: n.Live, Metrics: n.Metrics, Fenced: n.Fenced.Load, Events: n.Options.Events,
+	})
+}
+
+// Restart closes the store and opens it again, raises the leader epochs as a
+// broker does, and applies the whole metadata.
+func (n *Node) Restart() {
+	n.TB.Helper()
+	require.NoError(n.TB, n.Store.Close())
+	n.Reopen()
+}
+
+// Reopen is Restart for a store that is closed or lost.
+func (n *Node) Reopen() {
+	n.TB.Helper()
+	n.start()
+	n.RaiseEpochs()
+	require.NoError(n.TB, n.Set.Apply(n.Image, meta.Diff(meta.Empty(), n.Image)))
+}
+
+// RaiseEpochs raises the leader epochs in the image as the controller would.
+func (n *Node) RaiseEpochs() {
+	n.TB.Helper()
+	by := replica.EpochLag(n.Store, n.Image, NodeID)
+	n.nextOpening(by)
+}
+
+// Apply changes the metadata.
+func (n *Node) Apply(changes ...meta.Change) {
+	n.TB.Helper()
+	require.NoError(n.TB, n.TryApply(changes...))
+}
+
+// TryApply is Apply for changes that the store may refuse.
+func (n *Node) TryApply(changes ...meta.Change) error {
+	n.TB.Helper()
+	d := n.change(changes...)
+	return n.Set.Apply(n.Image, d)
+}
+
+// change moves the image without telling the set.
+func (n *Node) change(changes ...meta.Change) meta.Delta {
+	n.TB.Helper()
+	n.revision++
+	for i := range changes {
+		changes[i].ModRevision = n.revision
+	}
+	img, d, err := meta.Apply(n.Image, n.revision, changes)
+	require.NoError(n.TB, err)
+	n.Image = img
+	return d
+}
