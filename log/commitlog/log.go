@@ -1,108 +1,233 @@
 package commitlog
 
-import "github.com/mainstem/mainstem/log/vfs"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
 
-// Log is the shared commitlog.
-type Log struct{ fs vfs.FS }
+	"github.com/mainstem/mainstem/log/vfs"
+)
 
-// Open reads the manifest, or makes the first one.
-func Open(o Options) (*Log, error) { panic("skeleton") }
+// Log is the shared commitlog. Open makes one, Recover readies it for appends, Close ends it. Its methods are safe for concurrent use
+// after Recover.
+type Log struct {
+	o        Options
+	fs       vfs.FS
+	lock     io.Closer
+	wasClean bool
+	isNew    bool
 
-// Manifest returns what the manifest says now.
-func (l *Log) Manifest() ManifestInfo { panic("skeleton") }
+	editing  chan struct{} // holds a token while the manifest is edited.
+	manifest atomic.Pointer[manifest]
+	set      atomic.Pointer[segmentSet]
+	ring     *ring
+	usable   int64 // bytes of the ring that may be unwritten or reserved.
 
-// Scan reads the frames of a sealed segment in order.
-func (l *Log) Scan(seg SegmentID, fn func(Frame) error) error { panic("skeleton") }
+	// What committers and readers see, stored after OnCommit returned.
+	written, durable, next atomic.Uint64
+	counts                 counters
 
-// Recover scans the open tail and readies the log for appends.
-func (l *Log) Recover(fn func(Frame) error) error { panic("skeleton") }
+	done      chan struct{} // closed by poison.
+	stop      chan struct{} // closed by Close.
+	wakeups   wakeups
+	running   sync.WaitGroup
+	notifying sync.Mutex // held around OnCommit; taken before mu.
 
-// MaxPayload returns the largest payload that can be reserved.
-func (l *Log) MaxPayload() int { panic("skeleton") }
+	mu       sync.Mutex
+	poisoned error
+	accept   bool     // between Recover and Close.
+	refused  error    // why clients are refused.
+	opening  *opening // an edit that must be made before anything is placed.
 
-// Reservation is room in the log.
-type Reservation struct {
-	log    *Log
-	bytes  int
-	frames int
+	// The append position.
+	cur       *segment
+	pos       int64 // in cur's file.
+	at        cursor
+	ready     []*segment // prepared, in LSN order.
+	unindexed int        // segments that were closed and have no index yet.
+
+	// Room.
+	reservedBytes  int64 // of frames that may still be placed.
+	reservedFrames int
+	unwritten      int64 // bytes of the ring that are placed and not written.
+	queue          []*reserver
+	idleReservers  []*reserver
+
+	// Groups and who waits for them.
+	groupID       uint64
+	openGroup     *group
+	closed        []*group // closed since their segment ended; before open.
+	unsynced      []*group // written and not synced.
+	reporting     []*group // scratch of reportSynced; guarded by notifying.
+	idleGroups    []*group
+	unsyncedBytes int64
+	syncSoon      bool // the background writer has a timer for what is only written.
+	syncDue       bool // the next round syncs.
+	writing       bool // somebody has the writer's role.
+	kicked        bool
+	waiters       []*waiter
+	idleWaiters   []*waiter
+	writtenLSN    LSN // ahead of the atomic ones while OnCommit runs.
+	durableLSN    LSN
+
+	// Work for the keeper.
+	sealing      []*segment // filled and synced.
+	unreferenced []*segment
+	recyclable   []*segment // at most maxRecyclable files that wait for a new life.
+
+	iov     [][]byte // the writer's.
+	buffers bufferPools
+	zero    [pageSize]byte
 }
 
-// Reserve takes room in the log. Only this may wait.
-func (l *Log) Reserve(b Budget) (Reservation, error) { panic("skeleton") }
+// counters count what happened.
+type counters struct {
+	groups, syncs, bytes, frames, ringHits, diskReads atomic.Uint64
+}
 
-// Place appends a frame.
-func (r *Reservation) Place(h Header, tag *Tag, payload ...[]byte) (Place, error) { panic("skeleton") }
+// wakeups are the signals to the two goroutines of the log; a signal that is already there is enough.
+type wakeups struct {
+	writer, keeper chan struct{}
+}
 
-// Release gives back what was not placed.
-func (r *Reservation) Release() { panic("skeleton") }
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
 
-// Commit waits until everything below upto is written or synced.
-func (l *Log) Commit(upto LSN, need Durability) error { panic("skeleton") }
+func (l *Log) wakeWriter() { signal(l.wakeups.writer) }
+func (l *Log) wakeKeeper() { signal(l.wakeups.keeper) }
 
-// Kick has the background writer write what nobody waits for.
-func (l *Log) Kick() { panic("skeleton") }
+// path returns the name of a file in the data directory.
+func (l *Log) path(name string) string { return filepath.Join(l.o.Dir, name) }
 
-// Durable returns the end of what is synced.
-func (l *Log) Durable() LSN { panic("skeleton") }
+// Durable returns the end of what is synced and was reported.
+func (l *Log) Durable() LSN { return LSN(l.durable.Load()) }
 
-// Written returns the end of what is written.
-func (l *Log) Written() LSN { panic("skeleton") }
+// Written returns the end of what is written and was reported.
+func (l *Log) Written() LSN { return LSN(l.written.Load()) }
 
 // Next returns the end of what is placed.
-func (l *Log) Next() LSN { panic("skeleton") }
-
-// Pinned holds bytes of the log.
-type Pinned struct{}
-
-// Buffers returns the pinned bytes.
-func (p *Pinned) Buffers() [][]byte { panic("skeleton") }
-
-// Size returns how many bytes are pinned.
-func (p *Pinned) Size() int { panic("skeleton") }
-
-// Release gives the bytes back.
-func (p *Pinned) Release() { panic("skeleton") }
-
-// Pin adds payloads to p.
-func (l *Log) Pin(p *Pinned, places []Place) (int, error) { panic("skeleton") }
-
-// ReadHead reads the first bytes of a payload.
-func (l *Log) ReadHead(p Place, dst []byte) (int, error) { panic("skeleton") }
-
-// AttachIndex names a sealed segment's index file in the manifest.
-func (l *Log) AttachIndex(seg SegmentID, file string) error { panic("skeleton") }
-
-// SetCheckpoint names the checkpoint in the manifest.
-func (l *Log) SetCheckpoint(file string, upto LSN) error { panic("skeleton") }
-
-// Drop takes segments out of the log.
-func (l *Log) Drop(segs []SegmentID) error { panic("skeleton") }
-
-// Quarantine lists a span as corrupt.
-func (l *Log) Quarantine(e *CorruptError) error { panic("skeleton") }
-
-// WithReserve runs fn, and once more with the reserve file removed if it met a full disk.
-func (l *Log) WithReserve(fn func() error) error { panic("skeleton") }
-
-// Seal closes the open segment if it has frames.
-func (l *Log) Seal() error { panic("skeleton") }
-
-// Poisoned returns the error that poisoned the log.
-func (l *Log) Poisoned() error { panic("skeleton") }
+func (l *Log) Next() LSN { return LSN(l.next.Load()) }
 
 // Done is closed when the log is poisoned.
-func (l *Log) Done() <-chan struct{} { panic("skeleton") }
+func (l *Log) Done() <-chan struct{} { return l.done }
 
-// Stats returns counters.
-func (l *Log) Stats() Stats { panic("skeleton") }
+// Poisoned returns what poisoned the log, nil if nothing did. It wraps ErrPoisoned.
+func (l *Log) Poisoned() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.poisoned
+}
 
-// Close commits everything and marks the log clean.
-func (l *Log) Close() error { panic("skeleton") }
+// MaxPayload returns the largest payload that can be reserved.
+func (l *Log) MaxPayload() int {
+	room := min(l.usable, alignUp(l.o.SegmentBytes, pageSize)-dataStart-frameHeader)
+	return int(room)&^(frameAlign-1) - frameHeader - frameAlign
+}
 
-// IndexName returns the name of a segment's index file.
-func IndexName(seg SegmentID) string { return seg.String() + ".index" }
+// poison ends the log: a write or a sync failed, so that nobody knows what a crash would leave. It is final.
+func (l *Log) poison(cause error) {
+	l.mu.Lock()
+	if l.poisoned != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.poisoned = fmt.Errorf("%w: %w", ErrPoisoned, cause)
+	for _, w := range l.waiters {
+		w.wake <- wakeCheck
+	}
+	l.waiters = l.waiters[:0]
+	l.grantLocked()
+	err := l.poisoned
+	l.mu.Unlock()
+	close(l.done)
+	if l.o.Events.Poisoned != nil {
+		l.o.Events.Poisoned(err)
+	}
+}
 
-// CheckpointName returns the name of a checkpoint file.
-func CheckpointName(upto LSN) string { panic("skeleton") }
+// Close commits everything, marks the log clean and closes its files. The caller has no reservation, wait or pin left. A poisoned log
+// stays unclean, so that the next open scans its tail.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	accepted := l.accept
+	l.accept = false
+	l.grantLocked()
+	upto := l.nextLocked()
+	l.mu.Unlock()
+	var err error
+	if accepted {
+		err = l.Commit(upto, Synced)
+	}
+	close(l.stop)
+	l.running.Wait()
+	if accepted && err == nil {
+		err = l.closeClean()
+	}
+	return errors.Join(err, l.closeFiles())
+}
 
-func frameSize(payload int) int { return (80 + payload + 7) &^ 7 }
+// closeClean writes the manifest of a clean stop.
+func (l *Log) closeClean() error {
+	if err := l.sealFilled(); err != nil {
+		return fmt.Errorf("close log: %w", err)
+	}
+	l.mu.Lock()
+	var last segmentRow
+	if l.cur != nil {
+		last = l.cur.row()
+	}
+	l.mu.Unlock()
+	err := l.edit(func(m *manifest) {
+		m.clean = true
+		if r := m.row(last.id); r != nil {
+			r.end, r.frames = last.end, last.frames
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("close log: %w", err)
+	}
+	return nil
+}
+
+// closeFiles closes all that is open. REQUIRES: nobody uses the log.
+func (l *Log) closeFiles() error {
+	var errs []error
+	for _, s := range l.set.Load().list {
+		errs = append(errs, s.closeFile())
+	}
+	for _, s := range append(l.recyclable, l.unreferenced...) {
+		errs = append(errs, s.closeFile())
+	}
+	if l.lock != nil {
+		errs = append(errs, l.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Stats returns counters and gauges.
+func (l *Log) Stats() Stats {
+	s := Stats{
+		Next: l.Next(), Written: l.Written(), Durable: l.Durable(),
+		Groups: l.counts.groups.Load(), Syncs: l.counts.syncs.Load(), BytesWritten: l.counts.bytes.Load(),
+		FramesPlaced: l.counts.frames.Load(), RingHits: l.counts.ringHits.Load(), DiskReads: l.counts.diskReads.Load(),
+	}
+	set := l.set.Load()
+	s.Segments = len(set.list)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, seg := range set.list {
+		s.SegmentBytes += seg.space()
+	}
+	for _, seg := range l.recyclable {
+		s.SegmentBytes += seg.space()
+	}
+	s.Refused = l.refused
+	return s
+}

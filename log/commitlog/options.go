@@ -39,7 +39,7 @@ type Options struct {
 // Events report what happens; each may be nil. They are called without locks of the log and must not block.
 type Events struct {
 	Corrupt  func(*CorruptError)                   // found by Recover, Scan or a read; quarantined.
-	Torn     func(Span)                            // Recover cut the torn tail: From is the new end.
+	Cut      func(Span)                            // after an unclean stop: From is where the log ended; what lies behind is dead.
 	Poisoned func(error)                           // once.
 	DiskFull func(error)                           // clients are refused from now on, with this cause; nil: they are served again.
 	Synced   func(took time.Duration, bytes int64) // one group was written and synced.

@@ -1,0 +1,394 @@
+package commitlog
+
+import (
+	"fmt"
+	"time"
+)
+
+// How frames reach the disk. Placed frames collect in the open group. One goroutine at a time has the writer's role (Log.writing): it
+// closes the group, waits for copies into it that are under way, writes it with one call, syncs the file if a frame or a waiter wants
+// it, reports it by OnCommit, and releases those who waited. Meanwhile the next group fills. The role goes to
+//
+//   - whoever waits when nobody has it: a lone caller appends, writes and syncs without another goroutine;
+//   - the first of those who wait for the next group, handed over right after the sync, before OnCommit;
+//   - the background writer, for groups that nobody waits for.
+//
+// A failed write or sync poisons the log: everybody who waits gets the error, and nothing is written any more.
+
+// maxMergedTouches bounds what one report of groups that were joined lists.
+const maxMergedTouches = 1024
+
+// wake is what a waiter is told.
+type wake uint8
+
+const (
+	wakeCheck wake = iota // look again: it is done, or the log is poisoned.
+	wakeLead              // the writer's role is yours.
+)
+
+// waiter waits for a commit.
+type waiter struct {
+	upto LSN
+	need Durability
+	wake chan wake
+}
+
+// Commit returns when everything below upto is written, or synced, and was reported by OnCommit; upto comes from Place.End. After a
+// failed write or sync it returns ErrPoisoned for all that was not committed before.
+func (l *Log) Commit(upto LSN, need Durability) error {
+	if l.reached(upto, need) {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if upto > l.nextLocked() {
+		return fmt.Errorf("commit up to %d: the log ends at %d: %w", upto, l.nextLocked(), ErrUsage)
+	}
+	leading := false
+	for {
+		switch {
+		case l.reached(upto, need):
+			return nil
+		case l.poisoned != nil:
+			return l.poisoned
+		case l.reachedLocked(upto, need): // Its report is under way.
+			l.waitLocked(upto, need)
+		case leading || !l.writing:
+			l.writing = true
+			leading = l.roundLocked(upto, need)
+		default:
+			leading = l.waitLocked(upto, need) == wakeLead
+		}
+	}
+}
+
+// reached reports whether a commit was reported.
+func (l *Log) reached(upto LSN, need Durability) bool {
+	if need == Synced {
+		return l.Durable() >= upto
+	}
+	return l.Written() >= upto
+}
+
+// reachedLocked reports whether a commit has happened; it may not be reported yet. REQUIRES: mu held.
+func (l *Log) reachedLocked(upto LSN, need Durability) bool {
+	if need == Synced {
+		return l.durableLSN >= upto
+	}
+	return l.writtenLSN >= upto
+}
+
+// waitLocked waits until it is told something. REQUIRES: mu held; it is given up while waiting.
+func (l *Log) waitLocked(upto LSN, need Durability) wake {
+	var w *waiter
+	if n := len(l.idleWaiters); n > 0 {
+		w = l.idleWaiters[n-1]
+		l.idleWaiters = l.idleWaiters[:n-1]
+	} else {
+		w = &waiter{wake: make(chan wake, 1)}
+	}
+	w.upto, w.need = upto, need
+	l.waiters = append(l.waiters, w)
+	l.mu.Unlock()
+	told := <-w.wake
+	l.mu.Lock()
+	l.idleWaiters = append(l.idleWaiters, w)
+	return told
+}
+
+// releaseLocked wakes those whose commit was reported. REQUIRES: mu held.
+func (l *Log) releaseLocked() {
+	kept := l.waiters[:0]
+	for _, w := range l.waiters {
+		if l.reached(w.upto, w.need) {
+			w.wake <- wakeCheck
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	l.waiters = kept
+}
+
+// handOverLocked gives the writer's role to the first who still needs it, or to nobody. REQUIRES: mu held, the role is the caller's.
+func (l *Log) handOverLocked() {
+	l.writing = false
+	if l.poisoned != nil {
+		return
+	}
+	for i, w := range l.waiters {
+		if !l.reachedLocked(w.upto, w.need) {
+			l.waiters = append(l.waiters[:i], l.waiters[i+1:]...)
+			l.writing = true
+			w.wake <- wakeLead
+			return
+		}
+	}
+	if l.kicked || len(l.closed) > 0 || len(l.unsynced) > 0 && !l.syncSoon {
+		l.wakeWriter()
+	}
+}
+
+// roundLocked writes one group, syncs it if that is wanted, and reports it. It gives the role on unless the commit that the caller
+// waits for has not happened yet, and reports whether it kept it. REQUIRES: mu held, which is given up meanwhile; the role is ours.
+func (l *Log) roundLocked(upto LSN, need Durability) (kept bool) {
+	began := time.Now()
+	g := l.takeGroupLocked()
+	if g != nil {
+		l.mu.Unlock()
+		err := l.write(g)
+		if err == nil && g.async {
+			l.reportWritten(g)
+		}
+		l.mu.Lock()
+		if err != nil {
+			l.failLocked(err)
+			return false
+		}
+		if !g.async {
+			l.wroteLocked(g)
+		}
+	}
+	if len(l.unsynced) == 0 || !l.syncWantedLocked(upto, need) {
+		if l.reachedLocked(upto, need) || g == nil {
+			l.handOverLocked()
+			return false
+		}
+		return true
+	}
+	seg, bytes := l.unsynced[len(l.unsynced)-1].seg, l.unsyncedBytes
+	l.mu.Unlock()
+	err := l.sync(seg)
+	if err == nil && l.o.Events.Synced != nil {
+		l.o.Events.Synced(time.Since(began), bytes)
+	}
+	if err == nil {
+		return l.reportSynced(upto, need)
+	}
+	l.mu.Lock()
+	l.failLocked(err)
+	return false
+}
+
+// failLocked poisons the log and gives up the role. REQUIRES: mu held; it is given up meanwhile.
+func (l *Log) failLocked(err error) {
+	l.mu.Unlock()
+	l.poison(err)
+	l.mu.Lock()
+	l.writing = false
+}
+
+// takeGroupLocked takes the oldest group that is not written, nil if there is none. REQUIRES: mu held.
+func (l *Log) takeGroupLocked() *group {
+	if len(l.closed) > 0 {
+		g := l.closed[0]
+		l.closed = l.closed[:copy(l.closed, l.closed[1:])]
+		return g
+	}
+	g := l.openGroup
+	l.openGroup = nil
+	l.kicked = false
+	return g
+}
+
+// write writes a group with one call, up to the end of a page: what lies behind the last frame is dead anyway, and the system need
+// not read the page to fill it up.
+func (l *Log) write(g *group) error {
+	g.waitCopied()
+	l.iov = l.ring.slices(l.iov[:0], g.start, g.to-g.from)
+	if pad := alignUp(g.to, pageSize) - g.to; pad > 0 {
+		l.iov = append(l.iov, l.zero[:pad])
+	}
+	var want int
+	for _, b := range l.iov {
+		want += len(b)
+	}
+	f, err := l.handle(g.seg)
+	if err != nil {
+		return err
+	}
+	n, err := f.WritevAt(l.iov, g.from)
+	if err == nil && n != want {
+		err = fmt.Errorf("short write: %d of %d bytes", n, want)
+	}
+	if err != nil {
+		return fmt.Errorf("write segment %v: %w", g.seg.id, err)
+	}
+	l.counts.groups.Add(1)
+	l.counts.bytes.Add(uint64(g.to - g.from))
+	return nil
+}
+
+// sync makes all that was written to a segment durable.
+func (l *Log) sync(s *segment) error {
+	f, err := l.handle(s)
+	if err == nil {
+		err = f.SyncData()
+	}
+	if err != nil {
+		return fmt.Errorf("sync segment %v: %w", s.id, err)
+	}
+	l.counts.syncs.Add(1)
+	return nil
+}
+
+// wroteLocked notes that a group is written: its memory may be overtaken. REQUIRES: mu held.
+func (l *Log) wroteLocked(g *group) {
+	l.writtenLSN = g.lsn()
+	l.unwritten -= g.to - g.from + g.waste
+	l.unsynced = append(l.unsynced, g)
+	l.unsyncedBytes += g.to - g.from
+	if len(l.queue) > 0 {
+		l.grantLocked()
+	}
+}
+
+// syncWantedLocked reports whether what is written must be synced now: a frame of it wants it, its segment ends, somebody waits for
+// it, or too much has gathered. REQUIRES: mu held.
+func (l *Log) syncWantedLocked(upto LSN, need Durability) bool {
+	if l.syncDue || l.unsyncedBytes >= int64(l.o.AsyncBytes) || need == Synced && upto > l.durableLSN && upto <= l.writtenLSN {
+		return true
+	}
+	if g := l.unsynced[len(l.unsynced)-1]; g.sync || g.last { // Those before it would have been synced at once.
+		return true
+	}
+	for _, w := range l.waiters {
+		if w.need == Synced && w.upto > l.durableLSN && w.upto <= l.writtenLSN {
+			return true
+		}
+	}
+	return false
+}
+
+// reportWritten tells the owner of a group with frames that need no sync that it is written, and releases those who waited for that.
+func (l *Log) reportWritten(g *group) {
+	l.notifying.Lock()
+	defer l.notifying.Unlock()
+	l.mu.Lock()
+	l.wroteLocked(g)
+	l.mu.Unlock()
+	if l.o.OnCommit != nil {
+		l.o.OnCommit(Commit{Upto: g.lsn(), Touched: g.touched})
+	}
+	l.written.Store(uint64(g.lsn()))
+	l.mu.Lock()
+	l.releaseLocked()
+	l.mergeUnsyncedLocked()
+	l.mu.Unlock()
+}
+
+// mergeUnsyncedLocked joins the newest group that is only written with the one before it, so that a stream of small ones does not pile
+// up until the next sync. REQUIRES: mu held, the role is the caller's.
+func (l *Log) mergeUnsyncedLocked() {
+	n := len(l.unsynced)
+	if n < 2 {
+		return
+	}
+	into, g := l.unsynced[n-2], l.unsynced[n-1]
+	if g.sync || g.last || into.seg != g.seg || len(into.touched) > maxMergedTouches {
+		return
+	}
+	for _, t := range g.touched {
+		if k := len(into.touched); k > 0 && into.touched[k-1].Tag == t.Tag {
+			into.touched[k-1] = t
+		} else {
+			into.touched = append(into.touched, t)
+		}
+	}
+	into.to = g.to
+	l.unsynced = l.unsynced[:n-1]
+	l.recycleGroupLocked(g)
+}
+
+// reportSynced tells the owner what is durable now and releases those who waited for that. The role is handed over before that, so
+// that the next write starts at once; the lock keeps the reports in order. It returns with mu held.
+func (l *Log) reportSynced(upto LSN, need Durability) (kept bool) {
+	l.notifying.Lock()
+	defer l.notifying.Unlock()
+	l.mu.Lock()
+	groups := l.reporting[:0]
+	groups = append(groups, l.unsynced...)
+	l.unsynced, l.unsyncedBytes, l.syncDue = l.unsynced[:0], 0, false
+	end := groups[len(groups)-1].lsn()
+	l.durableLSN = end
+	if kept = !l.reachedLocked(upto, need); !kept {
+		l.handOverLocked()
+	}
+	l.mu.Unlock()
+	if l.o.OnCommit != nil {
+		for _, g := range groups {
+			l.o.OnCommit(Commit{Upto: g.lsn(), Synced: true, Touched: g.touched})
+		}
+	}
+	l.written.Store(max(uint64(end), l.written.Load()))
+	l.durable.Store(uint64(end))
+	l.mu.Lock()
+	l.releaseLocked()
+	for _, g := range groups {
+		if g.last {
+			l.sealing = append(l.sealing, g.seg)
+			l.wakeKeeper()
+		}
+		l.recycleGroupLocked(g)
+	}
+	l.reporting = groups[:0]
+	return kept
+}
+
+// Kick has the background writer write what nobody waits for: every append that is not followed by a Commit is followed by a Kick.
+func (l *Log) Kick() {
+	l.mu.Lock()
+	l.kickLocked()
+	l.mu.Unlock()
+}
+
+// kickLocked is Kick. REQUIRES: mu held.
+func (l *Log) kickLocked() {
+	if l.openGroup == nil && len(l.closed) == 0 {
+		return
+	}
+	l.kicked = true
+	if !l.writing {
+		l.wakeWriter()
+	}
+}
+
+// backgroundWriter writes groups that nobody waits for, and sees to it that what is only written is synced before long.
+func (l *Log) backgroundWriter() {
+	defer l.running.Done()
+	timer := time.NewTimer(l.o.AsyncDelay)
+	timer.Stop()
+	for {
+		due := false
+		select {
+		case <-l.stop:
+			timer.Stop()
+			return
+		case <-l.wakeups.writer:
+		case <-timer.C:
+			due = true
+		}
+		if l.writeUnattended(due) {
+			timer.Reset(l.o.AsyncDelay)
+		}
+	}
+}
+
+// writeUnattended writes what was kicked, and syncs what is only written if that is due. It reports whether the timer must be set
+// for what is left.
+func (l *Log) writeUnattended(due bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if due {
+		l.syncSoon, l.syncDue = false, len(l.unsynced) > 0 // Whoever writes just now will sync.
+	}
+	for !l.writing && l.poisoned == nil && (l.kicked || len(l.closed) > 0 || l.syncDue) {
+		l.writing = true
+		for l.roundLocked(l.nextLocked(), Written) && l.poisoned == nil {
+		}
+	}
+	if l.syncSoon || len(l.unsynced) == 0 {
+		return false
+	}
+	l.syncSoon = true
+	return true
+}

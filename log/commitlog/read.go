@@ -1,0 +1,288 @@
+package commitlog
+
+import "fmt"
+
+// Reading. The newest bytes come from the ring without a copy, as long as readers do not hold too many of its blocks; older ones, and
+// those beyond that bound, are copied into pooled buffers. What comes from a file is checked: header, salt, position, and the batch's
+// checksum.
+
+// spanGap is how far payloads may lie apart in a file to be read at once.
+const spanGap = 4 << 10
+
+// maxSpan bounds what is read at once for several payloads.
+const maxSpan = 1 << 20
+
+// Pinned holds bytes of the log: parts of the ring, and buffers. Its zero value is empty. It is for one goroutine, and for use again
+// after Release.
+type Pinned struct {
+	log     *Log
+	buffers [][]byte
+	size    int
+	blocks  []*block
+	pooled  []*[]byte
+}
+
+// Buffers returns the pinned bytes in order: a payload may be in several buffers. They must not be changed, and are valid until Release.
+func (p *Pinned) Buffers() [][]byte { return p.buffers }
+
+// Size returns how many bytes are pinned.
+func (p *Pinned) Size() int { return p.size }
+
+// Release gives all bytes back.
+func (p *Pinned) Release() {
+	for _, b := range p.blocks {
+		p.log.ring.unhold(b)
+	}
+	for _, b := range p.pooled {
+		p.log.buffers.give(b)
+	}
+	clear(p.blocks)
+	clear(p.pooled)
+	clear(p.buffers)
+	p.buffers, p.blocks, p.pooled, p.size = p.buffers[:0], p.blocks[:0], p.pooled[:0], 0
+}
+
+func (p *Pinned) add(b []byte) {
+	p.buffers = append(p.buffers, b)
+	p.size += len(b)
+}
+
+// hold takes a reference to a block of the ring for as long as a reader likes, if readers do not hold too many already.
+func (r *ring) hold(b *block) bool {
+	if b.holds.Add(1) == 1 && r.held.Add(1) > r.holdLimit {
+		r.letGo(b)
+		return false
+	}
+	return true
+}
+
+func (r *ring) letGo(b *block) {
+	if b.holds.Add(-1) == 0 {
+		r.held.Add(-1)
+	}
+}
+
+func (r *ring) unhold(b *block) {
+	r.letGo(b)
+	r.unref(b)
+}
+
+// Pin adds the payloads at some places to p and returns how many, counted from the first. With an error, those before it are pinned
+// all the same. A damaged payload is a CorruptError and quarantined; a segment that was dropped is ErrSegmentGone.
+func (l *Log) Pin(p *Pinned, places []Place) (int, error) {
+	for n := 0; n < len(places); {
+		if l.pinRing(p, places[n]) {
+			l.counts.ringHits.Add(1)
+			n++
+			continue
+		}
+		span := l.spanOf(places[n:])
+		done, err := l.pinFile(p, places[n:n+span])
+		l.counts.diskReads.Add(uint64(done))
+		n += done
+		if err != nil {
+			return n, err
+		}
+	}
+	return len(places), nil
+}
+
+// pinRing adds a payload from the ring.
+func (l *Log) pinRing(p *Pinned, at Place) bool {
+	if at.LSN == 0 {
+		return false
+	}
+	c, ok := l.ring.find(at.LSN + frameHeader)
+	if !ok {
+		return false
+	}
+	buffers, blocks, size := len(p.buffers), len(p.blocks), p.size
+	p.log = l
+	for n := int(at.Size); n > 0; {
+		c = l.ring.advance(c)
+		b := l.ring.retain(c.seq)
+		if b == nil {
+			l.unpin(p, buffers, blocks, size)
+			return false
+		}
+		part := b.buf[c.off:min(l.ring.size, c.off+n)]
+		if l.ring.hold(b) {
+			p.blocks = append(p.blocks, b)
+			p.add(part)
+		} else {
+			buf := l.buffers.take(len(part))
+			copy(*buf, part)
+			l.ring.unref(b)
+			p.pooled = append(p.pooled, buf)
+			p.add(*buf)
+		}
+		c.off += len(part)
+		n -= len(part)
+	}
+	return true
+}
+
+// unpin takes back what was added since.
+func (l *Log) unpin(p *Pinned, buffers, blocks, size int) {
+	for _, b := range p.blocks[blocks:] {
+		l.ring.unhold(b)
+	}
+	clear(p.blocks[blocks:])
+	p.blocks, p.buffers, p.size = p.blocks[:blocks], p.buffers[:buffers], size
+}
+
+// spanOf returns how many of the places, at least one, lie so close to each other in one file that they are read at once.
+func (l *Log) spanOf(places []Place) int {
+	n := 1
+	for ; n < len(places); n++ {
+		last, next := places[n-1], places[n]
+		end := last.Offset + int64(last.Size)
+		if next.LSN != 0 && next.End() > l.Written() { // It is in the ring only.
+			break
+		}
+		if next.Segment != last.Segment || next.Offset < end || next.Offset-end > spanGap ||
+			next.Offset+int64(next.Size)-places[0].Offset > maxSpan {
+			break
+		}
+	}
+	return n
+}
+
+// pinFile adds payloads that lie close to each other in one segment, read with one call, and returns how many are good.
+func (l *Log) pinFile(p *Pinned, places []Place) (int, error) {
+	s, err := l.acquire(places[0].Segment)
+	if err != nil {
+		return 0, err
+	}
+	defer l.release(s)
+	before := int64(frameHeader)
+	if s.kind == kindClustered {
+		before = 0
+	}
+	last := places[len(places)-1]
+	from := places[0].Offset - before
+	if from < dataStart || last.Offset+int64(last.Size) > s.end.Load() {
+		return 0, fmt.Errorf("read segment %v at %d: behind its end: %w", s.id, places[0].Offset, ErrUsage)
+	}
+	p.log = l
+	buf := l.buffers.take(int(last.Offset + int64(last.Size) - from))
+	p.pooled = append(p.pooled, buf)
+	f, err := l.handle(s)
+	if err == nil {
+		_, err = readFull(f, *buf, from)
+	}
+	if err != nil && !missing(err) {
+		return 0, fmt.Errorf("read segment %v: %w", s.id, err)
+	}
+	for i, at := range places {
+		b := (*buf)[at.Offset-before-from:][:int(before)+int(at.Size)]
+		if e := l.verify(s, at, b, err != nil); e != nil {
+			l.report("quarantine", l.Quarantine(e))
+			return i, e
+		}
+		p.add(b[before:])
+	}
+	return len(places), nil
+}
+
+// spanIn returns the span that a payload takes in a segment, with its frame's header and padding if it has any.
+func spanIn(s *segment, at Place) Span {
+	span := Span{Segment: s.id, From: at.Offset, To: at.Offset + int64(at.Size)}
+	if s.kind == kindFrames {
+		span.From, span.To = span.From-frameHeader, alignUp(span.To, frameAlign)
+	}
+	return span
+}
+
+// verify checks a payload, with its frame's header if it has one, as read from a file.
+func (l *Log) verify(s *segment, at Place, b []byte, gone bool) *CorruptError {
+	e := &CorruptError{File: s.name, Span: spanIn(s, at), LSN: at.LSN}
+	if gone {
+		e.Cause, e.Truncated = "the file is missing or too short", true
+		return e
+	}
+	if _, ok := l.manifest.Load().quarantinedAt(s.id, e.From, e.To); ok {
+		e.Cause = "quarantined"
+		return e
+	}
+	if s.kind == kindClustered {
+		if !batchOK(b) {
+			e.Cause = "wrong checksum of the batch"
+			return e
+		}
+		return nil
+	}
+	h, v := decodeFrameHead(b, s.seed, s.lsn(e.From), int64(len(b)))
+	switch {
+	case v != frameGood || h.length != int(at.Size):
+		e.Cause = "no such frame begins here"
+	case !h.payloadOK(b[frameHeader:]):
+		e.Cause, e.Header = "wrong checksum of the payload", &h.Header
+	default:
+		return nil
+	}
+	return e
+}
+
+// ReadHead reads the first bytes of a payload, as many as dst takes, at most all. Of a batch no more than the part that the frame
+// protects is checked.
+func (l *Log) ReadHead(at Place, dst []byte) (int, error) {
+	dst = dst[:min(len(dst), int(at.Size))]
+	if at.LSN != 0 {
+		if c, ok := l.ring.find(at.LSN + frameHeader); ok && l.copyRing(dst, c) {
+			return len(dst), nil
+		}
+	}
+	s, err := l.acquire(at.Segment)
+	if err != nil {
+		return 0, err
+	}
+	defer l.release(s)
+	return l.readHeadFile(s, at, dst)
+}
+
+// readHeadFile is ReadHead from a file.
+func (l *Log) readHeadFile(s *segment, at Place, dst []byte) (int, error) {
+	span := spanIn(s, at)
+	before := int(at.Offset - span.From)
+	want := before + max(len(dst), min(batchOutside, int(at.Size)))
+	if span.From < dataStart || span.From+int64(want) > s.end.Load() {
+		return 0, fmt.Errorf("read segment %v at %d: behind its end: %w", s.id, at.Offset, ErrUsage)
+	}
+	buf := l.buffers.take(want)
+	defer l.buffers.give(buf)
+	f, err := l.handle(s)
+	if err == nil {
+		_, err = readFull(f, *buf, span.From)
+	}
+	if err != nil && !missing(err) {
+		return 0, fmt.Errorf("read segment %v: %w", s.id, err)
+	}
+	bad := err != nil
+	if s.kind == kindFrames && !bad {
+		h, v := decodeFrameHead(*buf, s.seed, s.lsn(span.From), span.To-span.From)
+		bad = v != frameGood || h.length != int(at.Size)
+	}
+	if bad {
+		e := &CorruptError{File: s.name, Span: span, LSN: at.LSN, Cause: "no such frame begins here", Truncated: err != nil}
+		l.report("quarantine", l.Quarantine(e))
+		return 0, e
+	}
+	return copy(dst, (*buf)[before:]), nil
+}
+
+// copyRing copies bytes of the ring, if all of them are still there.
+func (l *Log) copyRing(dst []byte, c cursor) bool {
+	for len(dst) > 0 {
+		c = l.ring.advance(c)
+		b := l.ring.retain(c.seq)
+		if b == nil {
+			return false
+		}
+		n := copy(dst, b.buf[c.off:])
+		l.ring.unref(b)
+		c.off += n
+		dst = dst[n:]
+	}
+	return true
+}
