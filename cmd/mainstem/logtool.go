@@ -114,9 +114,13 @@ func dataDir(args []string) string {
 }
 
 // onStopped runs fn on a data directory while no broker can start in it. A copy
-// that cannot be written, and so cannot be locked, is looked into as it is.
+// that cannot be written, and so cannot be locked, is looked into as it is. The
+// log's own folder may be named as well.
 func onStopped(dir string, fn func(dir string) error) error {
 	fsys := vfs.OS()
+	if parent := filepath.Dir(filepath.Clean(dir)); broker.LogDir(parent) == filepath.Clean(dir) {
+		dir = parent
+	}
 	if _, err := fsys.Stat(broker.LogDir(dir)); err != nil {
 		return fail(exitDirectory, "Give the directory that log.dirs names.", fmt.Errorf("%s is not a data directory: %w", dir, err))
 	}

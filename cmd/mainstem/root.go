@@ -39,6 +39,7 @@ func newRoot(c *console) *cobra.Command {
 		newConsume(c),
 		newCluster(c),
 		newLog(c),
+		newAPIs(c),
 		newReady(c),
 		newVersion(c),
 	)
