@@ -27,9 +27,6 @@ func (b *Broker) apply(img *meta.Image, d meta.Delta) {
 	if err := b.replicas.Apply(img, d); err != nil {
 		b.logger.Error("partitions could not be opened; it is tried again", zap.Error(err))
 	}
-	for _, t := range d.TopicsDeleted {
-		b.metrics.ForgetTopic(t.Name)
-	}
 	b.logTopics(d)
 }
 
