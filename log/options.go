@@ -16,12 +16,18 @@ type Options struct {
 	SegmentBytes int64
 	// SegmentEntries bounds the frames of one file. Default 512 Ki.
 	SegmentEntries int
-	// RingBytes is the memory that holds the newest part of the log. Default 64 MiB.
-	RingBytes int64
-	// SpareSegments are prepared ahead of need. Default 1.
-	SpareSegments int
-	// ReserveBytes are kept free for control frames and internal topics.
+	// RingBytes is the memory that holds the newest part of the log, in pieces
+	// of BlockBytes. Defaults 32 MiB and 256 KiB.
+	RingBytes  int64
+	BlockBytes int
+	// ReserveBytes are kept for control frames and internal topics. Default 8 MiB.
 	ReserveBytes int64
+	// MinFree is disk space that is left to others. Default 64 MiB; negative is none.
+	MinFree int64
+	// AsyncDelay and AsyncBytes bound what async partitions leave unsynced.
+	// Defaults 500 ms and 4 MiB.
+	AsyncDelay time.Duration
+	AsyncBytes int
 	// ProducerExpiry gives the time after which an idle producer without an
 	// open transaction is forgotten. Default 24 h.
 	ProducerExpiry func() time.Duration

@@ -3,13 +3,13 @@ package log
 import (
 	"errors"
 	"fmt"
+
+	"github.com/mainstem/mainstem/log/commitlog"
+	"github.com/mainstem/mainstem/log/queue"
 )
 
 // PartitionID names a partition by its topic's UUID and its number.
-type PartitionID struct {
-	Topic     [16]byte
-	Partition int32
-}
+type PartitionID = commitlog.PartitionID
 
 // Durability says when an append counts as safe.
 type Durability uint8
@@ -39,9 +39,9 @@ const (
 // Errors of the store.
 var (
 	// ErrPoisoned: a write or sync of the log failed; nothing is accepted any more.
-	ErrPoisoned = errors.New("log is poisoned by a failed write")
+	ErrPoisoned = commitlog.ErrPoisoned
 	// ErrDiskFull: refused before offsets were given, for lack of disk space.
-	ErrDiskFull = errors.New("disk is full")
+	ErrDiskFull = commitlog.ErrDiskFull
 	// ErrDeleted: the partition is deleted.
 	ErrDeleted = errors.New("partition is deleted")
 	// ErrUnknownPartition: there is no such partition in this store.
@@ -51,13 +51,13 @@ var (
 	// ErrOffsetOutOfRange: the offset is below the log start or above the end.
 	ErrOffsetOutOfRange = errors.New("offset out of range")
 	// ErrOutOfOrderSequence: an idempotent producer's sequence does not follow (Kafka's 45).
-	ErrOutOfOrderSequence = errors.New("out of order sequence number")
+	ErrOutOfOrderSequence = queue.ErrOutOfOrderSequence
 	// ErrProducerEpoch: the producer's epoch is older than the one known (Kafka's 47).
-	ErrProducerEpoch = errors.New("invalid producer epoch")
+	ErrProducerEpoch = queue.ErrProducerEpoch
 	// ErrTxnState: a non-transactional batch while a transaction is open (Kafka's 48).
-	ErrTxnState = errors.New("invalid transaction state")
+	ErrTxnState = queue.ErrTxnState
 	// ErrCoordinatorEpoch: a marker of a replaced transaction coordinator (Kafka's 52).
-	ErrCoordinatorEpoch = errors.New("transaction coordinator fenced")
+	ErrCoordinatorEpoch = queue.ErrCoordinatorEpoch
 	// ErrNotContiguous: a replica's batch does not start at the log end, or an
 	// append's bytes are not whole batches.
 	ErrNotContiguous = errors.New("batch does not continue the log")
@@ -86,8 +86,8 @@ func (e *StorageError) Unwrap() error { return e.Cause }
 // Ticket says how far the log must be safe before an append may be
 // acknowledged. Tickets of many appends are merged with Max.
 type Ticket struct {
-	synced  uint64
-	written uint64
+	synced  commitlog.LSN
+	written commitlog.LSN
 }
 
 // Max covers both tickets.
@@ -138,17 +138,12 @@ type Retention struct {
 	Ms, Bytes int64
 }
 
-// Roll holds the settings by which the active base advances.
-type Roll struct {
-	Ms, Bytes int64 // segment.ms and segment.bytes; zero or less: no limit
-}
+// Roll holds the settings by which the active base advances: segment.ms and
+// segment.bytes; zero or less is no limit.
+type Roll = queue.Roll
 
 // AbortedTxn is one aborted transaction of a partition.
-type AbortedTxn struct {
-	ProducerID  int64
-	First, Last int64 // first offset of the transaction, offset of its marker
-	LastStable  int64 // the last stable offset when it ended
-}
+type AbortedTxn = queue.AbortedTxn
 
 // ProducerState is what the partition remembers of one producer.
 type ProducerState struct {

@@ -1,0 +1,136 @@
+package log
+
+import (
+	"math"
+
+	"github.com/mainstem/mainstem/log/commitlog"
+	"github.com/mainstem/mainstem/log/queue"
+)
+
+// minTime is below every timestamp.
+const minTime = math.MinInt64
+
+// walker visits a partition's live batches in offset order: first what
+// indexes of sealed segments hold, then what is in memory.
+type walker struct {
+	p            *Partition
+	from         int64
+	minTimestamp int64 // batches that are older for sure may be left out
+	// row may decide on all batches of a row at once: true passes over it.
+	// It is asked only if all of the row is live and at or above from.
+	row func(r *queue.Row) bool
+	// entry returns false to end. It is called with the partition's lock held
+	// for entries in memory, so it must be quick and take no lock.
+	entry func(seg commitlog.SegmentID, e *queue.Entry) bool
+}
+
+// walk visits. An error is ErrSegmentGone if segments went meanwhile.
+func (w *walker) walk() error {
+	p := w.p
+	next := w.from
+	p.mu.Lock()
+	for {
+		memory, cuts := p.q.MemoryBase(), p.q.Cuts()
+		if next >= memory {
+			break
+		}
+		p.mu.Unlock()
+		goOn, err := w.cold(&next, cuts)
+		if err != nil || !goOn {
+			return err
+		}
+		p.mu.Lock()
+		if p.q.MemoryBase() == memory {
+			break
+		} // Else entries went from memory to an index meanwhile.
+	}
+	defer p.mu.Unlock()
+	p.q.Each(next, func(seg commitlog.SegmentID, e *queue.Entry) bool {
+		return e.MaxTimestamp < w.minTimestamp || w.entry(seg, e)
+	})
+	return nil
+}
+
+// cold visits what indexes hold from *next on and moves *next behind it.
+func (w *walker) cold(next *int64, cuts []queue.Cut) (goOn bool, err error) {
+	rows, err := w.p.store.rows(w.p.id)
+	if err != nil {
+		return false, err
+	}
+	goOn = true
+	for i := range rows {
+		r := &rows[i]
+		if r.row.Last < *next || r.row.MaxTimestamp < w.minTimestamp {
+			continue
+		}
+		if w.row != nil && r.row.First >= *next && allLive(cuts, r) && w.row(&r.row) {
+			*next = r.row.Last + 1
+			continue
+		}
+		err := w.p.store.scanRow(r, *next, w.minTimestamp, func(e *queue.Entry) bool {
+			if e.Next() > *next && queue.Live(cuts, e) {
+				*next = e.Next()
+				goOn = w.entry(r.seg.id, e)
+			}
+			return goOn
+		})
+		if err != nil || !goOn {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// allLive reports whether no cut reaches into the row.
+func allLive(cuts []queue.Cut, r *segmentRow) bool {
+	for _, c := range cuts {
+		if c.LSN > r.seg.base && c.Offset <= r.row.Last {
+			return false
+		}
+	}
+	return true
+}
+
+// firstFrom finds the first live batch that reaches beyond offset.
+func (p *Partition) firstFrom(offset int64) (found queue.Entry, ok bool, err error) {
+	w := walker{p: p, from: offset, minTimestamp: minTime, entry: func(_ commitlog.SegmentID, e *queue.Entry) bool {
+		found, ok = *e, true
+		return false
+	}}
+	err = w.walk()
+	return found, ok, err
+}
+
+// bytesBelow returns the bytes of the live batches that end at or below the
+// offset and reach beyond the log start.
+func (p *Partition) bytesBelow(offset int64) (int64, error) {
+	p.mu.Lock()
+	if offset >= p.q.End() {
+		defer p.mu.Unlock()
+		return p.q.Bytes(), nil
+	}
+	start := p.q.Start()
+	p.mu.Unlock()
+	var sum int64
+	w := walker{p: p, from: start, minTimestamp: minTime}
+	w.row = func(r *queue.Row) bool {
+		if r.Last < offset {
+			sum += r.Bytes
+			return true
+		}
+		return false
+	}
+	w.entry = func(_ commitlog.SegmentID, e *queue.Entry) bool {
+		if e.Next() > offset {
+			return false
+		}
+		sum += int64(e.Size)
+		return true
+	}
+	for attempt := 0; ; attempt++ {
+		sum = 0
+		if err := w.walk(); err == nil || attempt == maxAttempts {
+			return sum, err
+		}
+	}
+}
