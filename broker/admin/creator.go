@@ -1,0 +1,152 @@
+package admin
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/mainstem/mainstem/controller"
+	"github.com/mainstem/mainstem/controller/meta"
+)
+
+// creator makes topics in the background that a client has asked about and that
+// do not exist. The client is told so and asks again.
+type creator struct {
+	h      *Handlers
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	running bool
+	wanted  []string
+	pending map[string]bool // wanted, and what is being made.
+}
+
+// maxWanted bounds what waits to be made: what is beyond it is asked for again.
+const maxWanted = 10_000
+
+func newCreator(h *Handlers) *creator {
+	c := &creator{h: h, pending: map[string]bool{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// want asks for topics. It does not wait.
+func (c *creator) want(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range names {
+		if !c.pending[name] && len(c.wanted) < maxWanted {
+			c.pending[name] = true
+			c.wanted = append(c.wanted, name)
+		}
+	}
+	if !c.running && !c.closed && len(c.wanted) > 0 {
+		c.running = true
+		c.wg.Go(c.run)
+	}
+}
+
+// run makes what is wanted until nothing is left.
+func (c *creator) run() {
+	for {
+		c.mu.Lock()
+		batch := c.wanted
+		c.wanted = nil
+		if len(batch) == 0 || c.closed {
+			c.running = false
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+		c.make(batch)
+		c.mu.Lock()
+		for _, name := range batch {
+			delete(c.pending, name)
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *creator) make(names []string) {
+	ctx, cancel := context.WithTimeout(c.ctx, 30*time.Second)
+	defer cancel()
+	image := c.h.opts.Controller.Image()
+	var plans []topicPlan
+	for _, name := range names {
+		if image.Colliding(name) != nil {
+			continue // Somebody was faster.
+		}
+		plans = append(plans, c.h.planAutomatic(image, name))
+	}
+	c.h.commitTopics(ctx, plans)
+	for i := range plans {
+		if p := &plans[i]; p.err != nil && ctx.Err() == nil {
+			c.h.opts.Logger.Warn("topic that a client asked about was not created", zap.String("topic", p.Name), zap.Error(p.err))
+		}
+	}
+}
+
+// close gives up what is being made and waits for that.
+func (c *creator) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	c.wg.Wait()
+}
+
+// planAutomatic plans a topic of which only the name is known.
+func (h *Handlers) planAutomatic(image *meta.Image, name string) topicPlan {
+	v := h.opts.Live.Values()
+	partitions, replicas := v.NumPartitions, v.DefaultReplicationFactor
+	p := topicPlan{NewTopic: controller.NewTopic{Name: name}}
+	if prefix := internalSettings(name); prefix != "" {
+		p.Internal = true
+		partitions = h.opts.Live.Int(prefix + ".num.partitions")
+		replicas = h.opts.Live.Int(prefix + ".replication.factor")
+		p.Configs = h.internalConfigs(name, prefix)
+	}
+	p.Assignments, p.err = place(candidates(image), partitions, replicas, image.PartitionCount())
+	return p
+}
+
+// internalSettings is the start of the broker configs about an internal topic,
+// "" for any other.
+func internalSettings(name string) string {
+	switch name {
+	case consumerOffsets:
+		return "offsets.topic"
+	case transactionState:
+		return "transaction.state.log"
+	case shareGroupState:
+		return "share.coordinator.state.topic"
+	}
+	return ""
+}
+
+// internalConfigs are the topic configs that an internal topic is made with.
+func (h *Handlers) internalConfigs(name, prefix string) map[string]string {
+	configs := map[string]string{"cleanup.policy": "compact", "segment.bytes": h.opts.Live.String(prefix + ".segment.bytes")}
+	switch name {
+	case consumerOffsets:
+		configs["compression.type"] = "producer"
+	case transactionState:
+		configs["compression.type"] = "uncompressed"
+		configs["unclean.leader.election.enable"] = "false"
+		configs["min.insync.replicas"] = h.opts.Live.String(prefix + ".min.isr")
+	case shareGroupState:
+		configs["cleanup.policy"] = "delete"
+		configs["retention.ms"] = "-1"
+		configs["compression.type"] = "producer"
+		configs["min.insync.replicas"] = h.opts.Live.String(prefix + ".min.isr")
+	}
+	return configs
+}
