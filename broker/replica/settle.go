@@ -61,7 +61,8 @@ func (s *Set) planLocked(m *meta.Topic) *topicStep {
 	return step
 }
 
-// createLocked creates the partitions that are missing in the store, in one step.
+// createLocked creates the partitions that are missing in the store, in one step. A
+// creation begins the epoch in which this broker leads.
 // REQUIRES: mu held.
 func (s *Set) createLocked(steps []*topicStep) error {
 	var specs []log.CreateSpec
@@ -69,35 +70,49 @@ func (s *Set) createLocked(steps []*topicStep) error {
 		for i := range step.meta.Partitions {
 			m := &step.meta.Partitions[i]
 			id := log.PartitionID{Topic: step.meta.ID, Partition: int32(i)}
-			if step.parts[i] != nil || !hosts(m, s.env.nodeID) || s.store.Partition(id) != nil {
+			if step.parts[i] != nil || !hosts(m, s.env.nodeID) {
+				continue
+			}
+			if l := s.store.Partition(id); l != nil {
+				step.parts[i] = newPartition(step.topic, int32(i), l, NoEpoch)
 				continue
 			}
 			specs = append(specs, log.CreateSpec{
-				ID: id, Name: step.meta.Name, Durability: step.topic.durability(), LeaderEpoch: m.LeaderEpoch,
+				ID: id, Name: step.meta.Name, Durability: step.topic.durability(), LeaderEpoch: s.epochToBegin(m),
 			})
 		}
 	}
-	var err error
-	if len(specs) > 0 {
-		if err = s.store.Create(specs); err != nil {
-			err = fmt.Errorf("create %d partitions: %w", len(specs), err)
-		}
+	if len(specs) == 0 {
+		return nil
+	}
+	err := s.store.Create(specs)
+	if err != nil {
+		err = fmt.Errorf("create %d partitions: %w", len(specs), err)
 	}
 	for _, step := range steps {
 		for i := range step.parts {
-			if step.parts[i] == nil && hosts(&step.meta.Partitions[i], s.env.nodeID) {
-				id := log.PartitionID{Topic: step.meta.ID, Partition: int32(i)}
-				if l := s.store.Partition(id); l != nil {
-					step.parts[i] = newPartition(step.topic, int32(i), l)
-				}
+			m := &step.meta.Partitions[i]
+			if step.parts[i] != nil || !hosts(m, s.env.nodeID) {
+				continue
+			}
+			if l := s.store.Partition(log.PartitionID{Topic: step.meta.ID, Partition: int32(i)}); l != nil {
+				step.parts[i] = newPartition(step.topic, int32(i), l, s.epochToBegin(m))
 			}
 		}
 	}
 	return err
 }
 
-func newPartition(t *Topic, i int32, l *log.Partition) *Partition {
-	p := &Partition{topic: t, index: i, log: l, begun: NoEpoch}
+// epochToBegin is the partition's epoch if this broker leads in it.
+func (s *Set) epochToBegin(m *meta.Partition) int32 {
+	if m.Leader == s.env.nodeID {
+		return m.LeaderEpoch
+	}
+	return NoEpoch
+}
+
+func newPartition(t *Topic, i int32, l *log.Partition, begun int32) *Partition {
+	p := &Partition{topic: t, index: i, log: l, begun: begun}
 	p.hw.Store(l.HighWatermark())
 	p.start.Store(l.Start())
 	return p
@@ -149,6 +164,7 @@ func (s *Set) publishLocked(step *topicStep) (whole bool, err error) {
 		}
 		whole = whole && (m.Leader != s.env.nodeID || p.begun == m.LeaderEpoch || p.log.LatestEpoch() >= m.LeaderEpoch)
 		p.setRole(newRole(m, s.env.nodeID, p.begun))
+		p.advance() // The role may be the same, and min.insync.replicas another.
 	}
 	old := step.topic.view.Swap(&topicView{meta: step.meta, parts: step.parts})
 	if old == nil {

@@ -43,7 +43,6 @@ type Node struct {
 
 	revision int64
 	nextID   byte
-	openings int32
 }
 
 // Open opens a node, which is closed at the end of the test.
@@ -105,11 +104,17 @@ func (n *Node) Reopen() {
 	require.NoError(n.TB, n.Set.Apply(n.Image, meta.Diff(meta.Empty(), n.Image)))
 }
 
+// ReopenAsIs is Reopen without the leader epochs being raised.
+func (n *Node) ReopenAsIs() {
+	n.TB.Helper()
+	n.start()
+	require.NoError(n.TB, n.Set.Apply(n.Image, meta.Diff(meta.Empty(), n.Image)))
+}
+
 // RaiseEpochs raises the leader epochs in the image as the controller would.
 func (n *Node) RaiseEpochs() {
 	n.TB.Helper()
-	by := replica.EpochLag(n.Store, n.Image, NodeID)
-	n.nextOpening(by)
+	n.change(n.opening(NodeID, replica.EpochLag(n.Store, n.Image, NodeID)))
 }
 
 // Apply changes the metadata.

@@ -17,7 +17,6 @@ type Topic struct {
 	Replicas   []int32      // of each partition; NodeID alone if nil
 	ISR        []int32      // all Replicas if nil
 	Leader     int32        // the first of ISR if zero
-	Epoch      int32
 	Configs    map[string]string
 }
 
@@ -53,7 +52,6 @@ func (n *Node) creation(topics ...Topic) (changes []meta.Change, id meta.TopicID
 			if t.Leader != 0 {
 				parts[i].Leader = t.Leader
 			}
-			parts[i].LeaderEpoch = t.Epoch
 		}
 		changes = append(changes, meta.Change{
 			Key:   meta.Keys{}.Topic(t.Name),
@@ -167,10 +165,14 @@ func (n *Node) Broker(b meta.Broker) {
 	)
 }
 
-func (n *Node) nextOpening(by int32) {
+// Raise raises the epochs of all partitions that the broker leads.
+func (n *Node) Raise(node, by int32) {
 	n.TB.Helper()
-	n.openings += by
-	n.change(meta.Change{Key: meta.Keys{}.Openings(NodeID), Value: meta.EncodeNumber(int64(n.openings))})
+	n.Apply(n.opening(node, by))
+}
+
+func (n *Node) opening(node, by int32) meta.Change {
+	return meta.Change{Key: meta.Keys{}.Openings(node), Value: meta.EncodeNumber(int64(n.Image.Openings(node) + by))}
 }
 
 // Partition returns a partition that is here.
