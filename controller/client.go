@@ -192,8 +192,8 @@ func (c *Client) Close(ctx context.Context) error {
 	err := ErrClosed
 	c.closing.Do(func() {
 		c.cancel()
+		c.fence.end() // Its goroutine is one of those waited for.
 		c.running.Wait()
-		c.fence.end()
 		err = c.deregister(ctx)
 		c.release()
 	})
