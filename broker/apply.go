@@ -30,22 +30,8 @@ func (b *Broker) apply(img *meta.Image, d meta.Delta) {
 	b.logTopics(d)
 }
 
-// logTopics writes one line a change of topics, and one for many.
+// logTopics tells of what nobody asked for; who creates and deletes topics is told where they are asked.
 func (b *Broker) logTopics(d meta.Delta) {
-	const each = 20
-	for _, change := range []struct {
-		what   string
-		topics []*meta.Topic
-	}{{"topic created", d.TopicsCreated}, {"topic deleted", d.TopicsDeleted}} {
-		if len(change.topics) > each {
-			b.logger.Info(change.what+" (many)", zap.Int("topics", len(change.topics)))
-			continue
-		}
-		for _, t := range change.topics {
-			b.logger.Info(change.what, zap.String("topic", t.Name), zap.String("id", meta.FormatID(t.ID)),
-				zap.Int("partitions", len(t.Partitions)))
-		}
-	}
 	for _, t := range d.TopicsMissing {
 		b.logger.Warn("topic is gone from the metadata without having been deleted: its data is kept and not served",
 			zap.String("topic", t.Name), zap.String("id", meta.FormatID(t.ID)))
