@@ -94,10 +94,16 @@ func (c *Client) open(ctx context.Context) (err error) {
 	return err
 }
 
-// release lets go of etcd.
-func (c *Client) release() {
+// halt fences and ends the goroutines.
+func (c *Client) halt() {
+	c.fence.end()
 	c.cancel()
 	c.running.Wait()
+}
+
+// release lets go of etcd.
+func (c *Client) release() {
+	c.halt()
 	if c.etcd != nil {
 		_ = c.etcd.Close() // It ends requests, which have nobody waiting any more.
 	}

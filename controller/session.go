@@ -31,6 +31,7 @@ type session struct {
 	mu     sync.Mutex
 	broker *meta.Broker // nil until Register
 	lease  clientv3.LeaseID
+	rev    int64 // of the registration: an image before it does not show it
 }
 
 func newSession() *session {
@@ -51,16 +52,18 @@ func (s *session) state() (*meta.Broker, clientv3.LeaseID) {
 	return s.broker, s.lease
 }
 
-func (s *session) set(b *meta.Broker, lease clientv3.LeaseID) {
+func (s *session) set(b *meta.Broker, lease clientv3.LeaseID, rev int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.broker, s.lease = b, lease
+	s.broker, s.lease, s.rev = b, lease, rev
 }
 
 // lost tells whether the image shows that a registration of ours has gone.
 func (s *session) lost(image *meta.Image, node int32) bool {
-	b, _ := s.state()
-	if b == nil {
+	s.mu.Lock()
+	registered, rev := s.broker != nil, s.rev
+	s.mu.Unlock()
+	if !registered || image.Revision() < rev {
 		return false
 	}
 	live, ok := image.Live(node)
@@ -145,7 +148,7 @@ func (c *Client) tryRegister(ctx context.Context, b *meta.Broker) (rev int64, ot
 		c.revoke(lease.ID)
 		return 0, other, err
 	}
-	c.session.set(b, lease.ID)
+	c.session.set(b, lease.ID, resp.Header.GetRevision())
 	c.fence.renew(asked, time.Duration(lease.TTL)*time.Second)
 	c.log.Info("registered", zap.Int32("node", b.ID), zap.Int64("epoch", resp.Header.GetRevision()))
 	return resp.Header.GetRevision(), nil, nil
