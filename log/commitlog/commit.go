@@ -138,13 +138,13 @@ func (l *Log) roundLocked(upto LSN, need Durability) (kept bool) {
 		err := l.write(g)
 		if err == nil && g.async {
 			l.reportWritten(g)
-		}
-		l.mu.Lock()
-		if err != nil {
-			l.failLocked(err)
-			return false
-		}
-		if !g.async {
+			l.mu.Lock()
+		} else {
+			l.mu.Lock()
+			if err != nil {
+				l.failLocked(err)
+				return false
+			}
 			l.wroteLocked(g)
 		}
 	}

@@ -90,6 +90,8 @@ func (l *Log) refuse(err error) {
 
 // sealFilled lists segments that are filled and synced as sealed, and reports them.
 func (l *Log) sealFilled() error {
+	l.sealTurn <- struct{}{}
+	defer func() { <-l.sealTurn }()
 	l.mu.Lock()
 	segs := append([]*segment(nil), l.sealing...)
 	rows := make([]segmentRow, len(segs))
@@ -180,20 +182,22 @@ func (l *Log) smallBytes() int64 {
 	return min(l.o.SegmentBytes, alignUp(max(l.o.ReserveBytes/2, minSegmentBytes), pageSize))
 }
 
-// Seal closes the open segment, if it holds frames: it is committed, listed as sealed, and reported to OnSeal before Seal returns.
+// Seal closes the open segment, if it holds frames: it is committed, listed as sealed, and reported to OnSeal before Seal returns. It
+// waits for reservations that have no place elsewhere.
 func (l *Log) Seal() error {
 	l.mu.Lock()
-	if l.cur == nil || l.pos == dataStart {
-		l.mu.Unlock()
-		return l.Commit(l.Next(), Synced)
+	ok, err := len(l.queue) == 0, error(nil)
+	if ok {
+		ok, err = l.sealLocked()
 	}
-	if n := len(l.ready); l.reservedBytes > 0 && (n == 0 || dataStart+l.reservedBytes+frameHeader > l.ready[n-1].capacity) {
-		l.mu.Unlock()
-		return fmt.Errorf("seal segment: reservations are open and no segment is ready: %w", ErrUsage)
+	if err == nil && !ok {
+		err = l.waitRoomLocked(reserver{seal: true})
 	}
-	l.endSegmentLocked()
 	upto := l.nextLocked()
 	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	if err := l.Commit(upto, Synced); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type Log struct {
 	isNew    bool
 
 	editing  chan struct{} // holds a token while the manifest is edited.
+	sealTurn chan struct{} // holds a token while filled segments are listed as sealed.
 	manifest atomic.Pointer[manifest]
 	set      atomic.Pointer[segmentSet]
 	ring     *ring

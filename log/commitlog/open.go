@@ -54,7 +54,7 @@ func Open(o Options) (*Log, error) {
 	slots := o.RingBytes / o.BlockBytes
 	l := &Log{
 		o: o, fs: o.FS,
-		editing: make(chan struct{}, 1),
+		editing: make(chan struct{}, 1), sealTurn: make(chan struct{}, 1),
 		ring:    newRing(o.BlockBytes, slots),
 		usable:  int64(slots-ringSlack) * int64(o.BlockBytes),
 		done:    make(chan struct{}),

@@ -258,7 +258,8 @@ func (l *Log) readHeadFile(s *segment, at Place, dst []byte) (int, error) {
 	if err != nil && !missing(err) {
 		return 0, fmt.Errorf("read segment %v: %w", s.id, err)
 	}
-	bad := err != nil
+	_, bad := l.manifest.Load().quarantinedAt(s.id, span.From, span.To)
+	bad = bad || err != nil
 	if s.kind == kindFrames && !bad {
 		h, v := decodeFrameHead(*buf, s.seed, s.lsn(span.From), span.To-span.From)
 		bad = v != frameGood || h.length != int(at.Size)

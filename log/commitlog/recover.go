@@ -291,7 +291,13 @@ func (t *tail) rewrite(segs []*segment) error {
 	return nil
 }
 
+// rewriteRange writes what a file holds in a range in its place again, and syncs it.
 func rewriteRange(f vfs.File, from, to int64) error {
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	to = min(to, size) // A file that somebody cut may lack the padding of its last frame.
 	buf := make([]byte, min(to-from, windowBytes))
 	for pos := from; pos < to; pos += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), to-pos)]

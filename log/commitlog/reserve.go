@@ -12,8 +12,9 @@ type Reservation struct {
 	durability Durability
 }
 
-// reserver waits for room.
+// reserver waits for room, or for the moment at which the open segment can be closed.
 type reserver struct {
+	seal    bool
 	bytes   int64
 	frames  int
 	class   Class
@@ -37,7 +38,7 @@ func (l *Log) Reserve(b Budget) (Reservation, error) {
 		ok, err = l.roomLocked(bytes, frames, b.Class)
 	}
 	if err == nil && !ok {
-		err = l.waitRoomLocked(bytes, frames, b.Class)
+		err = l.waitRoomLocked(reserver{bytes: bytes, frames: frames, class: b.Class})
 	} else if err == nil {
 		l.takeRoomLocked(bytes, frames)
 	}
@@ -48,8 +49,8 @@ func (l *Log) Reserve(b Budget) (Reservation, error) {
 	return r, nil
 }
 
-// waitRoomLocked queues up until room was taken. REQUIRES: mu held; it is given up while waiting.
-func (l *Log) waitRoomLocked(bytes int64, frames int, class Class) error {
+// waitRoomLocked queues up until what is wanted was done. REQUIRES: mu held; it is given up while waiting.
+func (l *Log) waitRoomLocked(want reserver) error {
 	var w *reserver
 	if n := len(l.idleReservers); n > 0 {
 		w = l.idleReservers[n-1]
@@ -57,7 +58,8 @@ func (l *Log) waitRoomLocked(bytes int64, frames int, class Class) error {
 	} else {
 		w = &reserver{granted: make(chan error, 1)}
 	}
-	w.bytes, w.frames, w.class = bytes, frames, class
+	want.granted = w.granted
+	*w = want
 	l.queue = append(l.queue, w)
 	l.grantLocked()
 	l.kickLocked() // What fills the ring may have no waiter of its own.
@@ -72,11 +74,17 @@ func (l *Log) waitRoomLocked(bytes int64, frames int, class Class) error {
 func (l *Log) grantLocked() {
 	n := 0
 	for _, w := range l.queue {
-		ok, err := l.roomLocked(w.bytes, w.frames, w.class)
+		var ok bool
+		var err error
+		if w.seal {
+			ok, err = l.sealLocked()
+		} else {
+			ok, err = l.roomLocked(w.bytes, w.frames, w.class)
+		}
 		if err == nil && !ok {
 			break
 		}
-		if err == nil {
+		if err == nil && !w.seal {
 			l.takeRoomLocked(w.bytes, w.frames)
 		}
 		w.granted <- err
@@ -119,6 +127,21 @@ func (l *Log) roomLocked(bytes int64, frames int, class Class) (bool, error) {
 		return false, l.refused // It needs more than the small segment of a full disk.
 	}
 	return false, nil
+}
+
+// sealLocked closes the open segment, if that leaves a place for all that is reserved. REQUIRES: mu held.
+func (l *Log) sealLocked() (bool, error) {
+	if l.poisoned != nil {
+		return false, l.poisoned
+	}
+	if l.cur == nil || l.pos == dataStart {
+		return true, nil
+	}
+	if n := len(l.ready); l.reservedBytes > 0 && (n == 0 || dataStart+l.reservedBytes+frameHeader > l.ready[n-1].capacity) {
+		return false, nil // What is reserved will be placed or given back, and nothing more is granted meanwhile.
+	}
+	l.endSegmentLocked()
+	return true, nil
 }
 
 // fitsLocked reports whether frames fit into the current segment and leave room for its last frame. REQUIRES: mu held.
