@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// The batch header, big-endian, as in format.go's drawing. Never change.
+// The batch header, big-endian, as drawn in doc.go. Never change.
 const (
 	// HeaderLen is the length of a batch's header.
 	HeaderLen = 61

@@ -94,18 +94,14 @@ const maxRecordHead = 1 + maxVarint64 + maxVarint32
 
 // record copies the next record and gives it the number i.
 func (t *transcoder) record(i int32) error {
-	if f := t.need(maxVarint32); f != sound {
+	if f := t.need(maxVarint32 + maxRecordHead); f != sound {
 		return f
 	}
 	n, k := varint32(t.w.window)
 	if k <= 0 || n < 1 {
 		return faultRecordLength
 	}
-	t.w.window = t.w.window[k:]
-	if f := t.need(min(int(n), maxRecordHead)); f != sound {
-		return f
-	}
-	start := t.w.window[:min(int(n), len(t.w.window))]
+	start := t.w.window[k:min(k+int(n), len(t.w.window))]
 	if len(start) == 0 {
 		return faultRecordShort
 	}
@@ -114,9 +110,12 @@ func (t *transcoder) record(i int32) error {
 		return badVarint(timestampLen)
 	}
 	stable := 1 + timestampLen // Attributes and timestamp stay as they are.
-	_, offsetLen := varint32(start[stable:])
-	if offsetLen <= 0 {
+	offsetDelta, offsetLen := varint32(start[stable:])
+	switch {
+	case offsetLen <= 0:
 		return badVarint(offsetLen)
+	case offsetDelta == i:
+		return t.copy(k + int(n))
 	}
 	t.head = appendVarint(t.head[:0], int64(int(n)-offsetLen+sizeVarint(int64(i))))
 	t.head = append(t.head, start[:stable]...)
@@ -124,7 +123,7 @@ func (t *transcoder) record(i int32) error {
 	if _, err := t.out.Write(t.head); err != nil {
 		return err
 	}
-	t.w.window = t.w.window[stable+offsetLen:]
+	t.w.window = t.w.window[k+stable+offsetLen:]
 	return t.copy(int(n) - stable - offsetLen)
 }
 

@@ -1,6 +1,9 @@
 package batch
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // The numbers of a record are varints: base 128, least significant group first, with the sign in the lowest bit (zigzag).
 const (
@@ -11,31 +14,38 @@ const (
 // varint32 decodes a number of at most 32 bits and returns the bytes that it took: 0 when b ends before the number does,
 // below 0 when it is too long.
 func varint32(b []byte) (value int32, n int) {
-	if len(b) > 0 && b[0] < 0x80 {
-		return int32(b[0]>>1) ^ -int32(b[0]&1), 1
+	if len(b) > 1 {
+		if b[0] < 0x80 {
+			return int32(b[0]>>1) ^ -int32(b[0]&1), 1
+		}
+		if u := uint32(b[0]&0x7f) | uint32(b[1])<<7; b[1] < 0x80 {
+			return int32(u>>1) ^ -int32(u&1), 2
+		}
 	}
 	return longVarint32(b)
 }
 
 func longVarint32(b []byte) (value int32, n int) {
-	var u uint32
-	for i := range min(len(b), maxVarint32) {
-		c := b[i]
-		if i == maxVarint32-1 && c > 0x0f {
-			return 0, -1
-		}
-		u |= uint32(c&0x7f) << (7 * i)
-		if c < 0x80 {
-			return int32(u>>1) ^ -int32(u&1), i + 1
-		}
+	v, n := binary.Varint(b)
+	switch {
+	case n > 0 && n <= maxVarint32 && v >= math.MinInt32 && v <= math.MaxInt32:
+		return int32(v), n
+	case n == 0 && len(b) < maxVarint32:
+		return 0, 0
+	default:
+		return 0, -1
 	}
-	return 0, 0
 }
 
 // varint64 is varint32 for 64 bits.
 func varint64(b []byte) (value int64, n int) {
-	if len(b) > 0 && b[0] < 0x80 {
-		return int64(b[0]>>1) ^ -int64(b[0]&1), 1
+	if len(b) > 1 {
+		if b[0] < 0x80 {
+			return int64(b[0]>>1) ^ -int64(b[0]&1), 1
+		}
+		if u := uint64(b[0]&0x7f) | uint64(b[1])<<7; b[1] < 0x80 {
+			return int64(u>>1) ^ -int64(u&1), 2
+		}
 	}
 	return binary.Varint(b)
 }
