@@ -2,7 +2,6 @@ package admin
 
 import (
 	"crypto/rand"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -124,7 +123,7 @@ func (h *Handlers) newTopicConfigs(configs []kmsg.CreateTopicsRequestTopicConfig
 		if e.Value == nil {
 			return nil, refuse(kerr.InvalidConfig, "config %q has no value", clip(e.Name))
 		}
-		set[e.Name] = strings.TrimSpace(*e.Value)
+		set[e.Name] = *e.Value
 	}
 	if err := h.opts.Live.ValidateTopic(set); err != nil {
 		return nil, invalid(kerr.InvalidConfig, err)
