@@ -11,7 +11,19 @@ import (
 // TestRecordedExchanges replays what Apache Kafka 4.3.1 was asked and answered,
 // for every API that the broker advertises.
 func TestRecordedExchanges(t *testing.T) {
-	node := harness.Start(t, "broker.rack=rack1")
+	node := harness.New(t)
+	// The settings of the broker that was recorded, Kafka's own among them.
+	node.Settings = []string{
+		"broker.rack=rack1", "process.roles=broker,controller",
+		"listeners=PLAINTEXT://" + node.Address + ",CONTROLLER://127.0.0.1:1",
+		"advertised.listeners=PLAINTEXT://" + node.Address,
+		"listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+		"controller.listener.names=CONTROLLER", "controller.quorum.voters=1@127.0.0.1:29192",
+		"offsets.topic.replication.factor=1", "transaction.state.log.replication.factor=1",
+		"transaction.state.log.min.isr=1", "share.coordinator.state.topic.replication.factor=1",
+		"share.coordinator.state.topic.min.isr=1",
+	}
+	require.NoError(t, node.Start())
 	exchanges, err := Recorded()
 	require.NoError(t, err)
 	list, err := AcceptedDifferences()
