@@ -31,7 +31,8 @@ type View struct {
 
 // View checks a reader's position. It takes no lock and reads no file.
 func (p *Partition) View(at Position) (View, error) {
-	if _, err := p.checkLeader(at.CurrentEpoch); err != nil {
+	r, err := p.checkLeader(at.CurrentEpoch)
+	if err != nil {
 		return View{}, err
 	}
 	// The start is read first: it may pass the end of what is read later, never
@@ -42,10 +43,7 @@ func (p *Partition) View(at Position) (View, error) {
 	}
 	if at.LastEpoch != NoEpoch {
 		epoch, end := p.log.EpochEnd(at.LastEpoch)
-		if epoch == NoEpoch || end < 0 {
-			return View{}, kerr.OffsetOutOfRange
-		}
-		if at.Offset < v.Start {
+		if at.LastEpoch > r.epoch || epoch == NoEpoch || at.Offset < v.Start {
 			return View{}, kerr.OffsetOutOfRange
 		}
 		if epoch < at.LastEpoch || end < at.Offset {
