@@ -3,6 +3,7 @@ package batch
 import (
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -14,8 +15,7 @@ import (
 const (
 	gzipLevels = 11 // -1 (default) to 9.
 	lz4Levels  = 10 // Fast, and 1 to 9.
-	zstdLevels = int(zstd.SpeedBestCompression) + 1
-	maxLevels  = gzipLevels
+	maxLevels  = gzipLevels // The most of any codec.
 
 	// zstdWindow is what readers must keep of a stream; batches are rarely larger.
 	zstdWindow = 2 << 20
@@ -37,7 +37,7 @@ func Compress(c Codec, level int, dst, src []byte) ([]byte, error) {
 	if c == None {
 		return append(dst, src...), nil
 	}
-	out := sink{buf: dst, limit: maxInt}
+	out := sink{buf: dst, limit: math.MaxInt}
 	w, err := openEncoder(c, level, &out)
 	if err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
@@ -51,8 +51,6 @@ func Compress(c Codec, level int, dst, src []byte) ([]byte, error) {
 	}
 	return out.buf, nil
 }
-
-const maxInt = int(^uint(0) >> 1)
 
 // sink collects bytes up to a limit.
 type sink struct {

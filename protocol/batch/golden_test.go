@@ -75,7 +75,7 @@ func TestBatchesOfManyConnectionsAreHandledAtOnce(t *testing.T) {
 				_, err := Validate(b, kafkaChecks)
 				_, _ = Validate(bad, kafkaChecks)
 				if err == nil {
-					b, err = Recompress(b, allCodecs[(i*3+j)%len(allCodecs)], 9) // A level of all.
+					b, err = Recompress(b, allCodecs[(i*3+j)%len(allCodecs)], 9) // A level that each codec has.
 				}
 				if err == nil {
 					_, err = collect(b)
