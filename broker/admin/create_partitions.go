@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -40,7 +41,9 @@ func (h *Handlers) createPartitions(c *protocol.Call, req *kmsg.CreatePartitions
 		}
 		row := kmsg.NewCreatePartitionsResponseTopic()
 		row.Topic = t.Topic
-		row.ErrorCode, row.ErrorMessage = code(c, err)
+		if row.ErrorCode, row.ErrorMessage = code(c, err); errors.Is(err, kerr.UnknownTopicOrPartition) {
+			row.ErrorMessage = nil // As Kafka answers: the code says it.
+		}
 		answer.Topics = append(answer.Topics, row)
 	}
 }

@@ -107,10 +107,13 @@ func (s *snapshot) brokerValue(name string, d *Def) *string {
 			return &v
 		}
 	}
-	if d == nil || d.Name != name || !d.HasDefault {
+	if d == nil || d.Name != name {
 		return nil
 	}
-	v := d.Default
+	v := s.lookup(name).text
+	if v == "" && !d.HasDefault {
+		return nil
+	}
 	return &v
 }
 

@@ -161,6 +161,9 @@ func (l *loader) identity(st *Static) {
 	if node.num != broker.num {
 		l.fail(fmt.Errorf("node.id=%s and broker.id=%s differ: remove broker.id, it is the older name of node.id", node.text, broker.text))
 	}
+	if _, ok := st.set["node.id"]; !ok {
+		st.values["node.id"] = value{text: "1", num: 1} // Kafka has no default to show.
+	}
 	st.nodeID = int32(st.lookup("node.id").num)
 }
 

@@ -55,6 +55,8 @@ func TestDefaultsWithoutAnySource(t *testing.T) {
 		Name: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "127.0.0.1", Port: 9092, AdvertisedHost: "127.0.0.1", AdvertisedPort: 9092,
 	}}, s.Listeners())
 	assert.Equal(t, int32(1), s.NodeID())
+	assert.Equal(t, 1, s.Int("node.id"))
+	assert.Equal(t, "1", *byName(NewLive(s).DescribeBroker())["node.id"].Value)
 	assert.Equal(t, "mainstem-data", s.LogDir())
 	assert.Equal(t, "PLAINTEXT", s.InterBrokerListener())
 	assert.Empty(t, s.Notices())

@@ -43,7 +43,7 @@ var clusterRows = []row{
 	{"metrics.num.samples", intT, "2", static, atLeast(1), "Samples kept for a metric."},
 	{"metrics.recording.level", stringT, "INFO", static, oneOf("INFO", "DEBUG", "TRACE"), "How much is measured."},
 	{"metrics.sample.window.ms", longT, "30000", static, atLeast(0), "Time that a metric's sample covers."},
-	{"node.id", intT, "1", static, atLeast(0), "This broker's number, unique in the cluster."},
+	{"node.id", intT, null, static, atLeast(0), "This broker's number, unique in the cluster."},
 	{"num.replica.alter.log.dirs.threads", intT, null, static, nil, "Threads that move replicas between directories; kept for compatibility."},
 	{"num.replica.fetchers", intT, "1", clusterWide, atLeast(1), "Fetchers for each other broker."},
 	{"process.roles", listT, null, static, eachOneOf("broker", "controller"), "Roles of a KRaft process; Mainstem is always a broker."},
