@@ -149,7 +149,9 @@ func (e *embedded) config(dir string, o *Options) (config.ServerConfig, error) {
 		PeerURLs: peer, ClientURLs: peer,
 		InitialPeerURLsMap: types.URLsMap{memberName: peer}, InitialClusterToken: memberName,
 		TickMs: 500, ElectionTicks: 2, InitialElectionTickAdvance: true, PreVote: true,
-		SnapshotCount: 1000, SnapshotCatchUpEntries: 16, MaxSnapFiles: 2, MaxWALFiles: 2,
+		// More entries are kept than follow a snapshot: raft, told to stand for election while it still takes in what
+		// etcd has applied already, would else miss some and panic.
+		SnapshotCount: 1000, SnapshotCatchUpEntries: 5000, MaxSnapFiles: 2, MaxWALFiles: 2,
 		BackendBatchInterval: 500 * time.Millisecond, BackendBatchLimit: 10000, BackendFreelistType: "map",
 		AutoCompactionMode: v3compactor.ModeRevision, AutoCompactionRetention: keptRevisions,
 		CompactionBatchLimit: 1000, CompactionSleepInterval: 10 * time.Millisecond,
