@@ -13,8 +13,8 @@ import (
 
 // Levels of the encoders, as they are told apart in the pools.
 const (
-	gzipLevels = 11 // -1 (default) to 9.
-	lz4Levels  = 10 // Fast, and 1 to 9.
+	gzipLevels = 11         // -1 (default) to 9.
+	lz4Levels  = 10         // Fast, and 1 to 9.
 	maxLevels  = gzipLevels // The most of any codec.
 
 	// zstdWindow is what readers must keep of a stream; batches are rarely larger.

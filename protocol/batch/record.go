@@ -41,7 +41,7 @@ func Records(b []byte) iter.Seq2[Record, error] {
 				return
 			}
 			defer r.src.close()
-			r.window = nil
+			r.window, r.src.yields = nil, true
 		}
 		var rec Record
 		for i := range h.NumRecords {

@@ -1,9 +1,11 @@
 package batch
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -118,6 +120,35 @@ func TestAnIterationCanStopEarly(t *testing.T) {
 		}
 		require.Equal(t, 2, n)
 	})
+}
+
+func TestBatchesWithLargeZstdWindowsAreReadInsideOneAnother(t *testing.T) {
+	w, err := zstd.NewWriter(nil, zstd.WithWindowSize(64<<20), zstd.WithEncoderConcurrency(1))
+	require.NoError(t, err)
+	records := append(rec(attrs, 0, 0, -1, 1, "a", 0), rec(attrs, 0, 1, -1, 1, "b", 0)...)
+	var buf bytes.Buffer
+	buf.Write(make([]byte, HeaderLen))
+	w.Reset(&buf)
+	_, err = w.Write(records)
+	require.NoError(t, err)
+	require.NoError(t, w.Flush(), "so that the frame keeps its window")
+	require.NoError(t, w.Close())
+	b := buf.Bytes()
+	seal(b, Header{Magic: magic2, Attributes: int16(Zstd), NumRecords: 2, LastOffsetDelta: 1, ProducerID: -1, ProducerEpoch: -1, BaseSequence: -1})
+	pairs := 0
+	for outer, err := range Records(b) {
+		require.NoError(t, err)
+		_, err = Validate(b, Checks{})
+		require.NoError(t, err)
+		for inner, err := range Records(b) {
+			require.NoError(t, err)
+			require.Len(t, string(outer.Value)+string(inner.Value), 2)
+			pairs++
+		}
+	}
+	require.Equal(t, 4, pairs)
+	require.True(t, wideMu.TryLock())
+	wideMu.Unlock()
 }
 
 func TestReadersOfCutBatchesReportIt(t *testing.T) {

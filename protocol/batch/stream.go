@@ -33,7 +33,9 @@ type stream struct {
 	limit  int
 	ended  bool
 	failed fault
-	wide   bool // The zstd frames' windows are too large for the pool; wideMu is held.
+	wide   bool // The zstd frame's window is too large for the pool.
+	// yields says that the caller's code runs between reads, so that wideMu must not be held.
+	yields bool
 }
 
 // streams are the decoders at rest, by codec.
@@ -53,7 +55,7 @@ func openStream(c Codec, src []byte, limit int) (*stream, error) {
 	}
 	s.input = src
 	s.in.Reset(src)
-	s.total, s.limit, s.ended, s.failed = 0, limit, false, sound
+	s.total, s.limit, s.ended, s.failed, s.yields = 0, limit, false, sound, false
 	if err := s.reset(&s.in); err != nil {
 		s.failed = decodeFault(err)
 	}
@@ -93,8 +95,9 @@ func (s *stream) close() {
 	s.input = nil
 	s.in.Reset(nil)
 	if s.wide {
-		s.wide = false
-		wideMu.Unlock()
+		if !s.yields {
+			wideMu.Unlock()
+		}
 		return // The decoder holds a large window, so it is not kept.
 	}
 	streams[s.codec].Put(s)
@@ -127,7 +130,9 @@ func (s *stream) widen(err error) bool {
 		!(errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded)) {
 		return false
 	}
-	wideMu.Lock()
+	if !s.yields {
+		wideMu.Lock()
+	}
 	s.wide = true
 	s.useZstd(maxWindow)
 	if _, err := s.in.Seek(0, io.SeekStart); err != nil {
