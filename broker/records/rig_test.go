@@ -18,6 +18,7 @@ import (
 
 	"github.com/mainstem/mainstem/broker/replica/replicatest"
 	"github.com/mainstem/mainstem/controller/meta"
+	"github.com/mainstem/mainstem/log"
 	"github.com/mainstem/mainstem/protocol"
 	"github.com/mainstem/mainstem/protocol/batch"
 )
@@ -258,4 +259,15 @@ func fetchRequest(version int16, t *meta.Topic, offsets ...int64) *kmsg.FetchReq
 func (r *rig) fetch(req *kmsg.FetchRequest) *kmsg.FetchResponse {
 	r.t.Helper()
 	return r.do(req).(*kmsg.FetchResponse)
+}
+
+// append writes a batch as a coordinator does, past the handlers' checks.
+func (r *rig) append(topic string, b []byte) {
+	r.t.Helper()
+	p := r.Partition(topic, 0)
+	epoch, err := p.Writable(false)
+	require.NoError(r.t, err)
+	a, err := p.Append(b, epoch, log.Coordinator)
+	require.NoError(r.t, err)
+	require.NoError(r.t, r.Set.Commit(a.Ticket))
 }
