@@ -40,7 +40,7 @@ type builder struct {
 	configs   map[Resource]map[string]string
 	deleted   map[TopicID]Tombstone // tombstones that appeared, though they may be gone again
 
-	touched map[TopicID]*Topic // copies that may still be changed; nil = gone
+	touched map[TopicID]*edited
 }
 
 type chunkRef struct {
@@ -56,7 +56,7 @@ func newBuilder(base *Image, revision int64) *builder {
 		topics: map[string]*TopicRecord{}, chunks: map[chunkRef][]Partition{},
 		topicConf: map[TopicID]map[string]string{}, brokers: map[int32]*Broker{}, live: map[int32]*Live{},
 		openings: map[int32]int32{}, configs: map[Resource]map[string]string{},
-		deleted: map[TopicID]Tombstone{}, touched: map[TopicID]*Topic{},
+		deleted: map[TopicID]Tombstone{}, touched: map[TopicID]*edited{},
 	}
 }
 
@@ -167,9 +167,9 @@ func (b *builder) finish() (*Image, Delta, error) {
 		return nil, Delta{}, err
 	}
 	b.finishConfigs(&d)
-	for id := range b.touched {
+	for id, e := range b.touched {
 		_, deleted := b.deleted[id]
-		d.topic(b.base.TopicByID(id), b.img.TopicByID(id), b.img, deleted)
+		d.topic(e.was, e.is, b.img, deleted)
 	}
 	for id, t := range b.deleted {
 		if b.base.TopicByID(id) == nil {

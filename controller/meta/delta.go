@@ -26,7 +26,9 @@ func (d *Delta) IsEmpty() bool {
 func Diff(from, to *Image) Delta {
 	var d Delta
 	for t := range to.Topics() {
-		d.topic(from.TopicByID(t.ID), t, to, false)
+		if was := from.TopicByID(t.ID); was == nil || was != t && !was.equal(t) {
+			d.topic(was, t, to, false)
+		}
 	}
 	for t := range from.Topics() {
 		if to.TopicByID(t.ID) == nil {
@@ -51,7 +53,7 @@ func Diff(from, to *Image) Delta {
 	return d
 }
 
-// topic puts one topic, as it was and as it is, into its list. deleted: a tombstone was seen, though it may be gone again.
+// topic puts one topic that differs, as it was and as it is, into its list. deleted: a tombstone was seen, though it may be gone again.
 func (d *Delta) topic(was, is *Topic, to *Image, deleted bool) {
 	switch {
 	case was == nil && is == nil:
@@ -61,7 +63,7 @@ func (d *Delta) topic(was, is *Topic, to *Image, deleted bool) {
 		d.TopicsDeleted = append(d.TopicsDeleted, was)
 	case is == nil:
 		d.TopicsMissing = append(d.TopicsMissing, was)
-	case was != is && !was.equal(is):
+	default:
 		d.TopicsChanged = append(d.TopicsChanged, is)
 		if !maps.Equal(was.Configs, is.Configs) {
 			d.ConfigsChanged = append(d.ConfigsChanged, Resource{Type: ResourceTopic, Name: is.Name})
@@ -89,7 +91,19 @@ func (d *Delta) configs(from, to *Image, resources map[Resource]bool) {
 
 func (t *Topic) equal(o *Topic) bool {
 	return t.Name == o.Name && t.ID == o.ID && t.Internal == o.Internal && maps.Equal(t.Configs, o.Configs) &&
-		slices.EqualFunc(t.Partitions, o.Partitions, func(a, b Partition) bool { return a.equal(&b) })
+		equalPartitions(t.Partitions, o.Partitions)
+}
+
+func equalPartitions(a, b []Partition) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !a[i].equal(&b[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Partition) equal(o *Partition) bool {

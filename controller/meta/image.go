@@ -161,10 +161,13 @@ func (i *Image) Openings(id int32) int32 { return i.openings[id] }
 // resolve adds the openings of the leaders to the base epochs, in place.
 func (i *Image) resolve(parts []Partition) {
 	for n := range parts {
-		p := &parts[n]
-		p.LeaderEpoch = max(p.base, 0)
-		if p.Leader >= 0 {
-			p.LeaderEpoch = max(p.base+i.openings[p.Leader], 0)
-		}
+		parts[n].LeaderEpoch = i.epochOf(&parts[n])
 	}
+}
+
+func (i *Image) epochOf(p *Partition) int32 {
+	if p.Leader < 0 {
+		return max(p.base, 0)
+	}
+	return max(p.base+i.openings[p.Leader], 0)
 }
