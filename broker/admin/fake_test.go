@@ -261,7 +261,7 @@ func (w *world) ask(req kmsg.Request) kmsg.Response {
 
 // apply makes the configuration follow the metadata, as the broker does.
 func (w *world) apply() {
-	image := w.store.Image()
+	image := w.opts.Controller.Image()
 	require.NoError(w.t, w.live.Apply(
 		image.Configs(meta.Resource{Type: meta.ResourceBroker}),
 		image.Configs(meta.Resource{Type: meta.ResourceBroker, Name: "1"})))

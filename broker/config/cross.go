@@ -30,9 +30,6 @@ func crossChecks(get func(name string) value) []error {
 	if idle := get("connections.max.idle.ms").num; idle >= 0 && get("connection.failed.authentication.delay.ms").num >= idle {
 		wrong("connection.failed.authentication.delay.ms", "must be less than connections.max.idle.ms")
 	}
-	if get("broker.heartbeat.interval.ms").num >= get("broker.session.timeout.ms").num {
-		wrong("broker.heartbeat.interval.ms", "must be less than broker.session.timeout.ms")
-	}
 	errs = append(errs, localRetention(get)...)
 	errs = append(errs, compactionLag(get, "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms")...)
 	errs = append(errs, groupLimits(get)...)

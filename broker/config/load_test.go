@@ -175,7 +175,6 @@ func TestWrongSettingsEndInALineEach(t *testing.T) {
 		"etcd.tls.cert=x":                                                                                   "go together",
 		"etcd.password=secret":                                                                              "etcd.user is missing",
 		"replica.fetch.wait.max.ms=31000":                                                                   "replica.lag.time.max.ms",
-		"broker.heartbeat.interval.ms=9000":                                                                 "broker.session.timeout.ms",
 		"connection.failed.authentication.delay.ms=600000":                                                  "connections.max.idle.ms",
 	} {
 		_, err := load(t, text)
