@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"expvar"
 	"fmt"
 	"net/url"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3compactor"
 	"go.etcd.io/etcd/server/v3/features"
 	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -116,13 +118,15 @@ func (e *embedded) start(ctx context.Context, cfg config.ServerConfig) error {
 }
 
 // lead waits until the server serves. Ticks are long, so that an idle one costs little; so that it need not wait for
-// one, it is told to stand for election at once, which it refuses until its own membership is applied.
+// one, it is told to stand for election as soon as raft has taken in what is committed. Earlier it must not: etcd
+// applies and compacts ahead of raft, which then panics when it looks for changes of its membership among entries that
+// are gone.
 func (e *embedded) lead(ctx context.Context) error {
 	id := uint64(e.server.MemberID())
 	again := time.NewTicker(electionRetry)
 	defer again.Stop()
 	for {
-		if e.server.Leader() == 0 {
+		if e.server.Leader() == 0 && caughtUp() {
 			m := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &id, To: &id}
 			if err := e.server.Process(ctx, m); err != nil {
 				return fmt.Errorf("stand for election: %w", err)
@@ -140,6 +144,17 @@ func (e *embedded) lead(ctx context.Context) error {
 	}
 }
 
+// caughtUp tells whether the raft node of the newest server in this process has taken in all that is committed. etcd
+// shows that in expvar only.
+func caughtUp() bool {
+	v, ok := expvar.Get("raft.status").(expvar.Func)
+	if !ok {
+		return false
+	}
+	status, ok := v.Value().(raft.Status)
+	return ok && status.HardState.GetCommit() > 0 && status.Applied >= status.HardState.GetCommit()
+}
+
 // config makes a server's configuration for one member.
 func (e *embedded) config(dir string, o *Options) (config.ServerConfig, error) {
 	peer := types.URLs{url.URL{Scheme: "http", Host: "localhost:0"}} // The member's name among peers; nothing listens there.
@@ -149,9 +164,7 @@ func (e *embedded) config(dir string, o *Options) (config.ServerConfig, error) {
 		PeerURLs: peer, ClientURLs: peer,
 		InitialPeerURLsMap: types.URLsMap{memberName: peer}, InitialClusterToken: memberName,
 		TickMs: 500, ElectionTicks: 2, InitialElectionTickAdvance: true, PreVote: true,
-		// More entries are kept than follow a snapshot: raft, told to stand for election while it still takes in what
-		// etcd has applied already, would else miss some and panic.
-		SnapshotCount: 1000, SnapshotCatchUpEntries: 5000, MaxSnapFiles: 2, MaxWALFiles: 2,
+		SnapshotCount: 1000, SnapshotCatchUpEntries: 16, MaxSnapFiles: 2, MaxWALFiles: 2,
 		BackendBatchInterval: 500 * time.Millisecond, BackendBatchLimit: 10000, BackendFreelistType: "map",
 		AutoCompactionMode: v3compactor.ModeRevision, AutoCompactionRetention: keptRevisions,
 		CompactionBatchLimit: 1000, CompactionSleepInterval: 10 * time.Millisecond,
