@@ -183,11 +183,8 @@ func (p *Partition) planCold(r *plan) error {
 	}
 	for i := range rows {
 		row := &rows[i]
-		if row.row.Last < r.next {
-			continue
-		}
-		if row.row.First > r.next {
-			break
+		if row.row.Last < r.next || row.row.First > r.next {
+			continue // What a truncation left dead may stand out of order.
 		}
 		more := true
 		err := p.store.scanRow(row, r.next, minTime, func(e *queue.Entry) bool {

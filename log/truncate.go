@@ -100,64 +100,89 @@ func (p *Partition) placeTruncate(room *commitlog.Reservation, r rewind, payload
 }
 
 // producersAt works out what was known of producers when the log ended at an
-// offset: from the newest state on disk that is not beyond it, and the headers
-// of the batches since.
+// offset. Only those that a batch at or above it touched need a replay: from
+// the newest state on disk that is not beyond the offset, and the headers of
+// the batches since.
 func (p *Partition) producersAt(end int64) (queue.Producers, error) {
+	touched := make(map[int64]bool)
+	err := p.eachHeader(end, p.End(), func(_ *located, h *batch.Header) error {
+		touched[h.ProducerID] = true
+		return nil
+	})
+	if err != nil {
+		return queue.Producers{}, err
+	}
 	replay := queue.New()
 	if st, err := p.stateBelow(end); err != nil {
 		return queue.Producers{}, err
 	} else if st != nil {
 		replay = st.Queue
 	}
-	p.mu.Lock()
-	from := max(replay.End(), p.q.Start())
-	p.mu.Unlock()
-	var batches []located
-	w := walker{p: p, from: from, minTimestamp: minTime, entry: func(seg commitlog.SegmentID, e *queue.Entry) bool {
-		if e.Next() <= end {
-			batches = append(batches, located{seg, *e})
+	err = p.eachHeader(replay.End(), end, func(e *located, h *batch.Header) error {
+		if !touched[h.ProducerID] {
+			return nil
 		}
-		return e.Next() < end
-	}}
-	if err := w.walk(); err != nil {
+		return p.replayHeader(&replay, e, h)
+	})
+	if err != nil {
 		return queue.Producers{}, err
 	}
-	now := p.store.start.UnixMilli()
-	for i := range batches {
-		if err := p.replayHeader(&replay, &batches[i], now); err != nil {
-			return queue.Producers{}, err
-		}
-	}
-	return replay.Producers, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.q.Producers.Rewound(end, touched, &replay.Producers), nil
 }
 
-// replayHeader applies one batch's header. A damaged batch tells nothing.
-func (p *Partition) replayHeader(q *queue.Queue, e *located, now int64) error {
-	head := make([]byte, batch.HeaderLen)
-	n, err := p.store.log.ReadHead(e.place(), head)
-	if errors.Is(err, commitlog.ErrCorrupt) {
-		return nil
-	}
-	if err != nil {
+// eachHeader calls fn for the batches in [from, to) that carry a producer id
+// and can be read; those of dead batches below the log start are among them.
+func (p *Partition) eachHeader(from, to int64, fn func(*located, *batch.Header) error) error {
+	var batches []located
+	w := walker{p: p, from: from, minTimestamp: minTime, entry: func(seg commitlog.SegmentID, e *queue.Entry) bool {
+		if e.Next() <= to {
+			batches = append(batches, located{seg, *e})
+		}
+		return e.Next() < to
+	}}
+	if err := w.walk(); err != nil {
 		return err
 	}
-	h, err := batch.ParseHeader(head[:n])
-	if err != nil {
-		return nil //nolint:nilerror // As damaged as above.
+	head := make([]byte, batch.HeaderLen)
+	for i := range batches {
+		n, err := p.store.log.ReadHead(batches[i].place(), head)
+		if errors.Is(err, commitlog.ErrCorrupt) {
+			continue // What is damaged tells nothing.
+		}
+		if err != nil {
+			return err
+		}
+		h, err := batch.ParseHeader(head[:n])
+		if err != nil || !h.HasProducer() {
+			continue
+		}
+		if err := fn(&batches[i], &h); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// replayHeader applies one batch of a producer.
+func (p *Partition) replayHeader(q *queue.Queue, e *located, h *batch.Header) error {
 	var marker *batch.Marker
 	if h.IsControl() && h.IsTransactional() {
 		whole, err := p.store.readWhole(e.place())
-		if err != nil && !errors.Is(err, commitlog.ErrCorrupt) {
+		if errors.Is(err, commitlog.ErrCorrupt) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		m, perr := batch.ParseMarker(whole)
-		if err != nil || perr != nil {
-			return nil //nolint:nilerror // As damaged as above.
+		m, err := batch.ParseMarker(whole)
+		if err != nil {
+			return nil //nolint:nilerror // What is damaged tells nothing.
 		}
 		marker = &m
 	}
-	q.Data(e.seg, e.Entry, &h, marker, now)
+	q.Data(e.seg, e.Entry, h, marker, p.store.start.UnixMilli())
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 )
@@ -28,15 +29,7 @@ func (a aborted) between(from, to int64) []AbortedTxn {
 			break // Whatever ended later began at or above this stable offset.
 		}
 	}
-	slices.SortStableFunc(found, func(x, y AbortedTxn) int {
-		switch {
-		case x.First < y.First:
-			return -1
-		case x.First > y.First:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(found, func(x, y AbortedTxn) int { return cmp.Compare(x.First, y.First) })
 	return found
 }
 

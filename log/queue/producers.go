@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -104,12 +105,7 @@ func (ps *Producers) Sorted() []*Producer {
 	for _, p := range ps.byID {
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b *Producer) int {
-		if a.ID < b.ID {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b *Producer) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 
@@ -261,15 +257,36 @@ func (ps *Producers) Expire(before int64) int {
 	return n
 }
 
+// Rewound returns what was known when the log ended at an offset. Producers
+// that nothing at or above it touched are as they are now; for the others
+// counts what a replay up to the offset found.
+func (ps *Producers) Rewound(end int64, touched map[int64]bool, replayed *Producers) Producers {
+	var r Producers
+	for _, p := range ps.byID {
+		was := p
+		if touched[p.ID] {
+			was = replayed.byID[p.ID]
+		}
+		if was == nil {
+			continue
+		}
+		q := *was
+		if p.TxnStart >= 0 && p.TxnStart < end {
+			q.TxnStart = p.TxnStart // Open now and begun before: it was open all the while.
+		}
+		r.put(&q)
+		if q.TxnStart >= 0 {
+			r.open = append(r.open, openTxn{q.ID, q.TxnStart})
+		}
+	}
+	slices.SortFunc(r.open, func(a, b openTxn) int { return cmp.Compare(a.first, b.first) })
+	for _, d := range ps.done {
+		if d.last < end {
+			r.done = append(r.done, d)
+		}
+	}
+	return r
+}
+
 // reset replaces everything, as after a truncation.
 func (ps *Producers) reset(to Producers) { *ps = to }
-
-// clone returns a deep copy.
-func (ps *Producers) clone() Producers {
-	c := Producers{open: slices.Clone(ps.open), done: slices.Clone(ps.done)}
-	for _, p := range ps.byID {
-		q := *p
-		c.put(&q)
-	}
-	return c
-}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mainstem/mainstem/log/commitlog"
@@ -243,15 +244,7 @@ func (q *Queue) AddHole(s Span) bool {
 }
 
 func (q *Queue) addHole(s Span) {
-	i, _ := slices.BinarySearchFunc(q.holes, s, func(a, b Span) int {
-		switch {
-		case a.First < b.First:
-			return -1
-		case a.First > b.First:
-			return 1
-		}
-		return 0
-	})
+	i, _ := slices.BinarySearchFunc(q.holes, s, func(a, b Span) int { return cmp.Compare(a.First, b.First) })
 	q.holes = slices.Insert(q.holes, i, s)
 	merged := q.holes[:1]
 	for _, h := range q.holes[1:] {

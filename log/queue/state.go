@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -249,12 +250,7 @@ func (d *decoder) producers() Producers {
 			ps.open = append(ps.open, openTxn{p.ID, p.TxnStart})
 		}
 	}
-	slices.SortFunc(ps.open, func(a, b openTxn) int {
-		if a.first < b.first {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(ps.open, func(a, b openTxn) int { return cmp.Compare(a.first, b.first) })
 	for range d.count(2) {
 		ps.done = append(ps.done, doneTxn{d.offset(), d.offset()})
 	}
