@@ -95,9 +95,21 @@ func TestRequestsAreCountedByNameVersionAndError(t *testing.T) {
 	m.RequestError(0, 9999)
 	requireSample(t, m, 2, "kafka_network_requestmetrics_requests_total", "request=Produce,version=9")
 	requireSample(t, m, 1, "kafka_network_requestmetrics_requests_total", "request=Fetch,version=13")
-	requireSample(t, m, 1, "kafka_network_requestmetrics_errors_total", "error=NOT_LEADER_FOR_PARTITION,request=Produce")
+	requireSample(t, m, 1, "kafka_network_requestmetrics_errors_total", "error=NOT_LEADER_OR_FOLLOWER,request=Produce")
 	requireSample(t, m, 2, "kafka_network_requestmetrics_totaltimems_count", "request=Produce")
 	requireSample(t, m, 2, "mainstem_request_duration_seconds", "request=Produce")
+}
+
+func TestNamesAreKafkas(t *testing.T) {
+	for key, want := range map[int16]string{
+		0: "Produce", 17: "SaslHandshake", 22: "InitProducerId", 29: "DescribeAcls", 36: "SaslAuthenticate",
+		45: "AlterPartitionReassignments", 50: "DescribeUserScramCredentials", 65: "DescribeTransactions",
+	} {
+		require.Equal(t, want, APIName(key))
+	}
+	for code, want := range map[int16]string{0: "NONE", -1: "UNKNOWN_SERVER_ERROR", 6: "NOT_LEADER_OR_FOLLOWER", 9999: "UNKNOWN_SERVER_ERROR"} {
+		require.Equal(t, want, ErrorName(code))
+	}
 }
 
 func TestHostileRequestKeysAreIgnored(t *testing.T) {

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,16 +72,29 @@ func (m *Metrics) RequestError(key, code int16) {
 	c.Inc()
 }
 
+// APIName is Kafka's name of an API, such as InitProducerId. The names of kmsg
+// differ in the case of abbreviations, and in one word.
+func APIName(key int16) string {
+	const alterPartitionReassignments = 45
+	if key == alterPartitionReassignments {
+		return "AlterPartitionReassignments"
+	}
+	name := kmsg.NameForKey(key)
+	for _, abbreviation := range [][2]string{{"SASL", "Sasl"}, {"ACLs", "Acls"}, {"SCRAM", "Scram"}, {"ProducerID", "ProducerId"}} {
+		name = strings.ReplaceAll(name, abbreviation[0], abbreviation[1])
+	}
+	return name
+}
+
 // ErrorName is Kafka's name of an error code, such as NOT_LEADER_OR_FOLLOWER.
 func ErrorName(code int16) string {
-	if code == 0 {
+	switch code {
+	case 0:
 		return "NONE"
+	case kerr.NotLeaderForPartition.Code:
+		return "NOT_LEADER_OR_FOLLOWER" // kerr has its older name.
 	}
-	e := kerr.TypedErrorForCode(code)
-	if e == nil {
-		return strconv.Itoa(int(code))
-	}
-	return e.Message
+	return kerr.TypedErrorForCode(code).Message
 }
 
 type requestDescs struct {
@@ -108,7 +122,7 @@ func (m *Metrics) collectRequests(ch chan<- prometheus.Metric, now time.Time) {
 		if a == nil {
 			continue
 		}
-		name := kmsg.NameForKey(int16(key))
+		name := APIName(int16(key))
 		for v := range a.versions {
 			if n := a.versions[v].Value(); n > 0 {
 				ch <- counter(m.requestDescs.requests, float64(n), name, strconv.Itoa(v))

@@ -9,6 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/mainstem/mainstem/broker/metrics"
 )
 
 // newAPIs prints what a broker serves as the table of the README.
@@ -66,7 +68,7 @@ func apiTable(answer *kmsg.ApiVersionsResponse) string {
 		if k.MaxVersion != k.MinVersion {
 			versions += "–" + itoa(k.MaxVersion)
 		}
-		fmt.Fprintf(&b, "| %d | %s | %s |\n", k.ApiKey, kmsg.NameForKey(k.ApiKey), versions)
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", k.ApiKey, metrics.APIName(k.ApiKey), versions)
 	}
 	return b.String()
 }

@@ -32,7 +32,7 @@ const (
 func arrows() map[string][]string {
 	handlers := []string{"broker/config", "broker/metrics", "broker/replica", "controller", "controller/meta", "log", "protocol"}
 	return map[string][]string{
-		"cmd/mainstem": {"broker", "broker/config", "log", "log/vfs"},
+		"cmd/mainstem": {"broker", "broker/config", "broker/metrics", "log", "log/vfs"},
 		"broker": {
 			"broker/admin", "broker/config", "broker/http", "broker/metrics", "broker/records", "broker/replica",
 			"controller", "controller/meta", "log", "log/vfs", "protocol",
@@ -40,9 +40,11 @@ func arrows() map[string][]string {
 		"broker/admin":   handlers,
 		"broker/records": handlers,
 		"broker/replica": {"broker/config", "broker/metrics", "controller/meta", "log", "protocol"},
-		"broker/config":  {"controller/meta"},
-		"broker/http":    {},
-		"broker/metrics": {},
+		// A broker in miniature, for the tests of replica and records.
+		"broker/replica/replicatest": {"broker/config", "broker/metrics", "broker/replica", "controller/meta", "log", "log/vfs"},
+		"broker/config":              {"controller/meta"},
+		"broker/http":                {},
+		"broker/metrics":             {},
 
 		"controller":      {"controller/meta"},
 		"controller/meta": {},
@@ -65,12 +67,12 @@ func homes() map[string][]string {
 	return map[string][]string{
 		"log":                               {}, // Package log is ours; we log with zap.
 		"log/slog":                          {},
-		"os":                                {"cmd/mainstem", "log/vfs"},
+		"os":                                {"cmd/mainstem", "log/vfs", "controller"}, // The embedded etcd has a folder of its own.
 		"os/signal":                         {"cmd/mainstem"},
 		"os/exec":                           {},
 		"net/http":                          {"broker/http", "cmd/mainstem"},
 		"syscall":                           {"cmd/mainstem", "log/vfs", "broker/http", "protocol"},
-		"golang.org/x/sys/unix":             {"log/vfs", "protocol"},
+		"golang.org/x/sys/unix":             {"log/vfs", "protocol", "controller"},
 		"go.uber.org/zap":                   logging,
 		"go.uber.org/zap/zapcore":           logging,
 		"github.com/spf13/cobra":            {"cmd/mainstem"},

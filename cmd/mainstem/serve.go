@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/mainstem/mainstem/broker"
 	"github.com/mainstem/mainstem/broker/config"
@@ -141,7 +142,12 @@ func (o *serveFlags) run(ctx context.Context, file string) error {
 		open: func(ctx context.Context) (node, error) {
 			return broker.Open(ctx, broker.Options{Config: static, Logger: logger, LogLevel: level, Version: versionText()})
 		},
-		ready: func(n node) error { return o.ready(n.(*broker.Broker), static, file) },
+		ready: func(n node) error {
+			b := n.(*broker.Broker)
+			logger.Info("serving", zap.String("version", versionText()), zap.Any("listeners", b.Addrs()),
+				zap.String("http", b.HTTPAddr()), zap.String("data", static.LogDir()))
+			return o.ready(b, static, file)
+		},
 		stop:  func() error { return notify(o.c, "STOPPING=1") },
 	}
 	err = s.run(ctx)
