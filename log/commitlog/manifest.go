@@ -116,6 +116,9 @@ func readFile(fsys vfs.FS, name string) ([]byte, error) {
 // On a full disk the reserve is given up for it. A failure of any other kind leaves open which manifest a crash would find, and
 // poisons the log.
 func (l *Log) edit(fn func(*manifest)) error {
+	if l.o.ReadOnly {
+		return fmt.Errorf("write manifest: the log is open for reading only: %w", ErrUsage)
+	}
 	l.editing <- struct{}{}
 	defer func() { <-l.editing }()
 	if err := l.Poisoned(); err != nil {

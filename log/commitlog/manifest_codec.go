@@ -39,7 +39,7 @@ func (m *manifest) encode() []byte {
 	b := make([]byte, manifestHeader, manifestHeader+128+len(m.rows)*(rowBytes+24)+len(m.quarantined)*spanBytes)
 	copy(b, manifestMagic)
 	le.PutUint16(b[8:], manifestVersion)
-	b = append(b, flag(m.clean))
+	b = append(b, boolByte(m.clean))
 	b = le.AppendUint32(b, uint32(m.nodeID))
 	b = appendString(b, m.clusterID)
 	b = le.AppendUint64(b, uint64(m.nextID))
@@ -51,7 +51,7 @@ func (m *manifest) encode() []byte {
 	for i := range m.rows {
 		r := &m.rows[i]
 		b = le.AppendUint64(b, uint64(r.id))
-		b = append(b, r.kind, flag(r.sealed))
+		b = append(b, r.kind, boolByte(r.sealed))
 		b = le.AppendUint64(b, r.salt)
 		b = le.AppendUint64(b, uint64(r.base))
 		b = le.AppendUint64(b, uint64(r.asOf))
@@ -71,7 +71,7 @@ func (m *manifest) encode() []byte {
 	return b
 }
 
-func flag(set bool) byte {
+func boolByte(set bool) byte {
 	if set {
 		return 1
 	}

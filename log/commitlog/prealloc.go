@@ -234,18 +234,20 @@ func (l *Log) removeReplaced(old, file string) {
 	}
 }
 
-// Quarantine lists a span as corrupt, durably: reads of it fail from now on. A span that is listed already is not listed again.
+// Quarantine lists a span as corrupt, durably: reads of it fail from now on. A span that is listed already is not listed again. A log that is open for reading only reports it and lists nothing.
 func (l *Log) Quarantine(e *CorruptError) error {
 	if s, ok := l.manifest.Load().quarantinedAt(e.Segment, e.From, e.To); ok && s.From <= e.From && s.To >= e.To {
 		return nil
 	}
-	err := l.edit(func(m *manifest) {
-		if m.row(e.Segment) != nil {
-			m.quarantine(e.Span)
+	if !l.o.ReadOnly {
+		err := l.edit(func(m *manifest) {
+			if m.row(e.Segment) != nil {
+				m.quarantine(e.Span)
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("quarantine: %w", err)
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("quarantine: %w", err)
 	}
 	if l.o.Events.Corrupt != nil {
 		l.o.Events.Corrupt(e)

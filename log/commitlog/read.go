@@ -105,7 +105,8 @@ func (l *Log) pinRing(p *Pinned, at Place) bool {
 			l.unpin(p, buffers, blocks, size)
 			return false
 		}
-		part := b.buf[c.off:min(l.ring.size, c.off+n)]
+		end := min(l.ring.size, c.off+n)
+		part := b.buf[c.off:end:end]
 		if l.ring.hold(b) {
 			p.blocks = append(p.blocks, b)
 			p.add(part)
@@ -196,32 +197,29 @@ func spanIn(s *segment, at Place) Span {
 
 // verify checks a payload, with its frame's header if it has one, as read from a file.
 func (l *Log) verify(s *segment, at Place, b []byte, gone bool) *CorruptError {
-	e := &CorruptError{File: s.name, Span: spanIn(s, at), LSN: at.LSN}
-	if gone {
-		e.Cause, e.Truncated = "the file is missing or too short", true
-		return e
-	}
-	if _, ok := l.manifest.Load().quarantinedAt(s.id, e.From, e.To); ok {
-		e.Cause = "quarantined"
-		return e
-	}
-	if s.kind == kindClustered {
-		if !batchOK(b) {
-			e.Cause = "wrong checksum of the batch"
-			return e
+	span := spanIn(s, at)
+	cause, head := "", (*Header)(nil)
+	if _, ok := l.manifest.Load().quarantinedAt(s.id, span.From, span.To); ok {
+		cause = "quarantined"
+	} else if gone {
+		cause = "the file is missing or too short"
+	} else if s.kind == kindClustered {
+		if batchOK(b) {
+			return nil
 		}
-		return nil
+		cause = "wrong checksum of the batch"
+	} else {
+		h, v := decodeFrameHead(b, s.seed, s.lsn(span.From), int64(len(b)))
+		if v != frameGood || h.length != int(at.Size) {
+			cause = "no such frame begins here"
+		} else if h.payloadOK(b[frameHeader:]) {
+			return nil
+		} else {
+			copied := h.Header
+			cause, head = "wrong checksum of the payload", &copied
+		}
 	}
-	h, v := decodeFrameHead(b, s.seed, s.lsn(e.From), int64(len(b)))
-	switch {
-	case v != frameGood || h.length != int(at.Size):
-		e.Cause = "no such frame begins here"
-	case !h.payloadOK(b[frameHeader:]):
-		e.Cause, e.Header = "wrong checksum of the payload", &h.Header
-	default:
-		return nil
-	}
-	return e
+	return &CorruptError{File: s.name, Span: span, LSN: at.LSN, Header: head, Cause: cause, Truncated: gone}
 }
 
 // ReadHead reads the first bytes of a payload, as many as dst takes, at most all. Of a batch no more than the part that the frame

@@ -163,7 +163,7 @@ func (l *Log) foundRun(sc *scanner, from, to int64, cause string) error {
 	if !sc.gone {
 		e.Cause = cause
 	}
-	return l.found(e)
+	return l.Quarantine(e)
 }
 
 // scanRun calls fn for the batches of one run, stretch by stretch of its index.

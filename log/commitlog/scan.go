@@ -213,22 +213,14 @@ func (l *Log) skipDamage(sc *scanner, pos, limit int64, h *frameHead, v verdict)
 		}
 		e.To = to
 	}
-	return e.To, l.found(e)
-}
-
-// found quarantines damage that a scan met. A log that is open for reading only reports it.
-func (l *Log) found(e *CorruptError) error {
-	if !l.o.ReadOnly {
-		return l.Quarantine(e)
-	}
-	if l.o.Events.Corrupt != nil {
-		l.o.Events.Corrupt(e)
-	}
-	return nil
+	return e.To, l.Quarantine(e)
 }
 
 // writtenEnd returns the position in a segment up to which its file holds what was placed.
 func (l *Log) writtenEnd(s *segment) int64 {
+	if r := l.manifest.Load().row(s.id); r != nil && r.sealed {
+		return r.end
+	}
 	end := s.end.Load()
 	if w := l.Written(); w < s.lsn(end) {
 		return max(int64(w)-int64(s.base), dataStart)

@@ -70,12 +70,17 @@ func (s *segment) row() segmentRow {
 	return segmentRow{segmentHead: s.segmentHead, sealed: s.sealed, end: s.end.Load(), frames: s.frames, index: s.index}
 }
 
-// handle returns the file. That of a sealed segment is opened for reading at the first use.
+// handle returns the file. That of a sealed segment is opened for reading at the first use, and its header looked at.
 func (l *Log) handle(s *segment) (vfs.File, error) {
 	if h := s.file.Load(); h != nil {
 		return h.File, nil
 	}
 	f, err := l.fs.Open(l.path(s.name))
+	if err == nil {
+		if err = l.checkHeader(s, f); err != nil {
+			_ = f.Close() // The first error is the one to tell.
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open segment: %w", err)
 	}
@@ -83,6 +88,25 @@ func (l *Log) handle(s *segment) (vfs.File, error) {
 		_ = f.Close() // Another reader was faster; ours has done nothing.
 	}
 	return s.file.Load().File, nil
+}
+
+// checkHeader compares a file's header with the manifest. The manifest has all that is needed, so a damaged header is only reported;
+// one of a newer version is an error.
+func (l *Log) checkHeader(s *segment, f vfs.File) error {
+	b := make([]byte, segmentHeader)
+	if _, err := readFull(f, b, 0); err != nil && !missing(err) {
+		return err
+	}
+	h, err := decodeSegmentHead(b)
+	if errors.Is(err, ErrFormatTooNew) {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	if err == nil && h == s.segmentHead {
+		return nil
+	}
+	e := &CorruptError{File: s.name, Span: Span{Segment: s.id, To: segmentHeader}, LSN: s.base, Cause: "the header differs from the manifest"}
+	l.report("quarantine", l.Quarantine(e))
+	return nil
 }
 
 // closeFile closes the file, if it is open. REQUIRES: no one else uses the segment.
