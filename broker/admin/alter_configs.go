@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -68,6 +69,7 @@ func (h *Handlers) apply(ctx context.Context, r meta.Resource, alter change, val
 	if err := h.checkResource(r); err != nil {
 		return err
 	}
+	var before, after map[string]string // Of the last try, for the log.
 	judged := func(current map[string]string) (map[string]string, error) {
 		next, err := alter(current)
 		if err != nil {
@@ -76,6 +78,7 @@ func (h *Handlers) apply(ctx context.Context, r meta.Resource, alter change, val
 		if err := h.judge(r, next); err != nil {
 			return nil, err
 		}
+		before, after = current, next
 		return next, nil
 	}
 	image := h.opts.Controller.Image()
@@ -97,8 +100,36 @@ func (h *Handlers) apply(ctx context.Context, r meta.Resource, alter change, val
 	if err := h.opts.Controller.AlterConfigs(ctx, r, judged); err != nil {
 		return err
 	}
-	h.opts.Logger.Info("configs changed", zap.Int8("resource type", r.Type), zap.String("name", r.Name))
+	h.opts.Logger.Info("configs changed", zap.String("of", kindOf[r.Type]), zap.String("name", r.Name),
+		zap.Strings("changes", differences(r.Type, before, after)))
 	return nil
+}
+
+// kindOf names the resources whose configs are stored.
+var kindOf = map[meta.ResourceType]string{
+	meta.ResourceTopic: "topic", meta.ResourceBroker: "broker", meta.ResourceGroup: "group", meta.ResourceClientMetrics: "client metrics",
+}
+
+// differences are the lines that a change leaves in the log: key=value for what
+// was set, -key for what went. What is or may be a secret is not shown.
+func differences(t meta.ResourceType, before, after map[string]string) []string {
+	lines := []string{}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if was, ok := before[name]; ok && was == after[name] {
+			continue
+		}
+		shown := "[hidden]"
+		if d := definition(t, name); d != nil && !d.Sensitive() {
+			shown = clip(after[name])
+		}
+		lines = append(lines, name+"="+shown)
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, ok := after[name]; !ok {
+			lines = append(lines, "-"+name)
+		}
+	}
+	return lines
 }
 
 // checkResource judges whose configs are to be changed.

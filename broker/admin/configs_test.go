@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/mainstem/mainstem/broker/config"
+	"github.com/mainstem/mainstem/controller/meta"
 )
 
 const (
@@ -259,4 +260,11 @@ func TestConfigsOfADeletedTopicAreGone(t *testing.T) {
 	assert.Equal(t, int16(3), w.describeRow(topicType, "t").ErrorCode)
 	w.create(1, "t")
 	assert.Empty(t, w.store.Image().Topic("t").Configs)
+}
+
+func TestTheLogSaysWhatChangedWithoutSecrets(t *testing.T) {
+	before := map[string]string{"log.retention.ms": "1", "message.max.bytes": "2", "gone": "x"}
+	after := map[string]string{"log.retention.ms": "1", "message.max.bytes": "3", "sasl.jaas.config": "secret", "my.note": "secret"}
+	assert.Equal(t, []string{"message.max.bytes=3", "my.note=[hidden]", "sasl.jaas.config=[hidden]", "-gone"},
+		differences(meta.ResourceBroker, before, after))
 }

@@ -43,8 +43,8 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 `
 
-// differences are the exchanges in which Mainstem answers otherwise, and why.
-var differences = map[string]string{
+// otherwise are the exchanges in which Mainstem answers otherwise, and why.
+var otherwise = map[string]string{
 	"Metadata: zero topic id and null name":                "42 instead of -1",
 	"CreatePartitions: 20000":                              "44 instead of -1",
 	"IncrementalAlterConfigs: topic: operation 9":          "42 instead of -1",
@@ -91,7 +91,7 @@ func TestAnswersAreThoseOfKafka(t *testing.T) {
 		}
 		got := w.ask(req)
 		learnIDs(want, got, ids)
-		if why := differences[name]; why != "" {
+		if why := otherwise[name]; why != "" {
 			continue
 		}
 		// Compared as text, in which the order of elements does not count.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,10 +29,19 @@ type Values struct {
 	MaxConnectionsPerIP      int
 	// MaxConnectionsOverrides has other limits for single addresses; it is not to be changed.
 	MaxConnectionsOverrides map[string]int
-	MaxConnectionRate       int           // max.connection.creation.rate, a second.
-	ConnectionIdle          time.Duration // Below zero: never.
-	MetricsTopicLimit       int
-	Durability              Durability
+	MaxConnectionRate       int // max.connection.creation.rate, a second.
+	// Listeners are bounds of single listeners, by name; they hold besides the
+	// ones above. The map is not to be changed.
+	Listeners         map[string]ListenerLimits
+	ConnectionIdle    time.Duration // Below zero: never.
+	MetricsTopicLimit int
+	Durability        Durability
+}
+
+// ListenerLimits bound the connections of one listener; zero means no bound.
+type ListenerLimits struct {
+	MaxConnections int // listener.name.<name>.max.connections.
+	ConnectionRate int // listener.name.<name>.max.connection.creation.rate.
 }
 
 // Live is the configuration at this moment: Static, and above it what was set
@@ -86,7 +96,7 @@ func (l *Live) Apply(cluster, own map[string]string) error {
 	l.current.Store(after)
 	for _, h := range l.hooks {
 		for _, name := range h.names {
-			if before.lookup(name).text != after.lookup(name).text {
+			if changed(before, after, name) {
 				h.fn(&after.values)
 				break
 			}
@@ -95,8 +105,25 @@ func (l *Live) Apply(cluster, own map[string]string) error {
 	return errs
 }
 
-// OnChange registers fn: Apply calls it after any of names has changed. fn
-// must not call Apply or OnChange.
+// changed compares a config, and what single listeners have of it.
+func changed(before, after *snapshot, name string) bool {
+	if before.lookup(name).text != after.lookup(name).text {
+		return true
+	}
+	one := func(layer map[string]string) map[string]string {
+		of := map[string]string{}
+		for key, v := range layer {
+			if strings.HasPrefix(key, "listener.name.") && strings.HasSuffix(key, "."+name) {
+				of[key] = v
+			}
+		}
+		return of
+	}
+	return !maps.Equal(one(before.own), one(after.own)) || !maps.Equal(one(before.cluster), one(after.cluster))
+}
+
+// OnChange registers fn: Apply calls it after any of names has changed, for the
+// broker or for one listener. fn must not call Apply or OnChange.
 func (l *Live) OnChange(fn func(*Values), names ...string) {
 	for _, n := range names {
 		defaultOf(n) // Panics on a wrong name now rather than never calling fn.
@@ -142,6 +169,7 @@ func (l *Live) build(cluster, own map[string]string) (*snapshot, error) {
 		s.parse()
 	}
 	s.values = hotValues(s.lookup)
+	s.values.Listeners = s.listenerLimits()
 	s.topics = topicDefaults(s.lookup)
 	return s, errors.Join(errs...)
 }
@@ -200,6 +228,34 @@ func hotValues(get func(string) value) Values {
 	}
 }
 
+// listenerLimits are the bounds that were set for single listeners.
+func (s *snapshot) listenerLimits() map[string]ListenerLimits {
+	limits := map[string]ListenerLimits{}
+	for _, l := range s.static.listeners {
+		of := ListenerLimits{
+			MaxConnections: s.ofListener(l.Name, "max.connections"),
+			ConnectionRate: s.ofListener(l.Name, "max.connection.creation.rate"),
+		}
+		if of != (ListenerLimits{}) {
+			limits[l.Name] = of
+		}
+	}
+	return limits
+}
+
+// ofListener is a whole number that was set for one listener, 0 if none was.
+func (s *snapshot) ofListener(listener, config string) int {
+	key := "listener.name." + strings.ToLower(listener) + "." + config
+	for _, layer := range []map[string]string{s.own, s.cluster, s.static.extra} {
+		if raw, ok := layer[key]; ok {
+			if v, err := BrokerDef(config).parse(raw); err == nil {
+				return int(v.num)
+			}
+		}
+	}
+	return 0
+}
+
 // Values returns the present snapshot of what hot paths need.
 func (l *Live) Values() *Values { return &l.current.Load().values }
 
@@ -232,25 +288,3 @@ func (l *Live) Millis(name string) time.Duration { return millis(l.lookup(name).
 
 // Listeners are the listeners with their addresses. They change with a restart only.
 func (l *Live) Listeners() []Listener { return l.static.listeners }
-
-// ForListener returns a broker config for one listener: listener.name.<name>.<config>
-// if that was set, else the broker's own.
-func (l *Live) ForListener(listener, config string) string {
-	s := l.current.Load()
-	key := listenerKey(listener, config)
-	for _, layer := range []map[string]string{s.own, s.cluster, s.static.extra} {
-		if raw, ok := layer[key]; ok {
-			if v, err := BrokerDef(config).parse(raw); err == nil {
-				return v.text
-			}
-		}
-	}
-	return s.lookup(config).text
-}
-
-// Dynamic returns copies of what was set while running, for all brokers and
-// for this one.
-func (l *Live) Dynamic() (cluster, own map[string]string) {
-	s := l.current.Load()
-	return maps.Clone(s.cluster), maps.Clone(s.own)
-}

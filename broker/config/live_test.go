@@ -197,11 +197,31 @@ func TestBrokerChangesThatAreRefused(t *testing.T) {
 }
 
 func TestListenersMayHaveTheirOwnLimits(t *testing.T) {
-	l := live(t, "max.connections=7\nlistener.name.a.max.connections=5\n")
-	assert.Equal(t, "5", l.ForListener("A", "max.connections"))
-	assert.Equal(t, "7", l.ForListener("B", "max.connections"))
-	require.NoError(t, l.Apply(map[string]string{"listener.name.b.max.connections": "6"}, nil))
-	assert.Equal(t, "6", l.ForListener("B", "max.connections"))
+	const two = "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\nlisteners=A://localhost:1,B://localhost:2\n"
+	l := live(t, two+"max.connections=7\nlistener.name.a.max.connections=5\n")
+	assert.Equal(t, map[string]ListenerLimits{"A": {MaxConnections: 5}}, l.Values().Listeners)
+	told := 0
+	l.OnChange(func(v *Values) {
+		told++
+		assert.Equal(t, map[string]ListenerLimits{"A": {MaxConnections: 5}, "B": {MaxConnections: 6, ConnectionRate: 9}}, v.Listeners)
+	}, "max.connections")
+	cluster := map[string]string{"listener.name.b.max.connections": "6", "listener.name.b.max.connection.creation.rate": "9"}
+	require.NoError(t, l.Apply(cluster, nil))
+	require.NoError(t, l.Apply(cluster, nil))
+	assert.Equal(t, 1, told)
+	_, err := load(t, two+"listener.name.a.max.connections=x")
+	assert.ErrorContains(t, err, "whole number")
+}
+
+func TestTheSessionTimeoutFitsALease(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 9 * time.Second, "1": 2 * time.Second, "2001": 3 * time.Second, "5000": 5 * time.Second} {
+		if text != "" {
+			text = "broker.session.timeout.ms=" + text
+		}
+		s, err := load(t, text)
+		require.NoError(t, err)
+		assert.Equal(t, want, s.SessionTimeout(), text)
+	}
 }
 
 func TestTopicChangesThatAreRefused(t *testing.T) {

@@ -77,8 +77,11 @@ func (l *loader) take(s Source) {
 		switch {
 		case BrokerDef(key) != nil:
 			l.set[key], l.at[key] = v, s.at(key)
-		case isListenerConfig(key):
+		case listenerBase(key) != nil:
 			l.extra[key] = v
+			if _, err := listenerBase(key).parse(v); err != nil {
+				l.fail(fmt.Errorf("%s: %w", s.at(key), err))
+			}
 		case removed(key) != "":
 			l.note("%s is ignored: %s", s.at(key), removed(key))
 		case s.env:
@@ -122,8 +125,6 @@ func listenerBase(key string) *Def {
 	}
 	return nil
 }
-
-func isListenerConfig(key string) bool { return listenerBase(key) != nil }
 
 // removed says why a config of older Kafka versions means nothing here, "" if
 // it is none of those.

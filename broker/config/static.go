@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"strings"
 	"time"
 )
@@ -49,13 +48,6 @@ func (s *Static) Notices() []string { return s.notices }
 // IsSet tells whether a source named the setting.
 func (s *Static) IsSet(name string) bool { _, ok := s.set[name]; return ok }
 
-// Settings returns a copy of what the sources said, as it was written.
-func (s *Static) Settings() map[string]string {
-	m := maps.Clone(s.set)
-	maps.Copy(m, s.extra)
-	return m
-}
-
 // Int returns a broker config by name, its default when it was not set. It
 // panics on a name that is no config.
 func (s *Static) Int(name string) int { return int(s.lookup(name).num) }
@@ -83,6 +75,13 @@ func (s *Static) Millis(name string) time.Duration { return millis(s.lookup(name
 func millis(ms int64) time.Duration {
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	return time.Duration(max(-most, min(ms, most))) * time.Millisecond
+}
+
+// SessionTimeout is broker.session.timeout.ms as a lease can have it: in whole
+// seconds, at least two.
+func (s *Static) SessionTimeout() time.Duration {
+	t := s.Millis("broker.session.timeout.ms")
+	return max(2*time.Second, (t + time.Second - 1).Truncate(time.Second))
 }
 
 // Listeners returns the broker's listeners, without a controller's.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Scope says for whom a broker config is set while running.
@@ -31,10 +30,6 @@ var (
 	// ErrUnknown means that there is no config of that name.
 	ErrUnknown = errors.New("unknown config")
 )
-
-func listenerKey(listener, config string) string {
-	return "listener.name." + strings.ToLower(listener) + "." + config
-}
 
 // checkDynamic judges one broker config by itself. Names that are no config
 // may be set: tools keep notes that way, and Kafka allows it.
