@@ -174,6 +174,9 @@ func (c *conn) deliver(more bool) {
 	c.working.Store(true)
 	for i, call := range c.batch {
 		c.batch[i] = nil
+		if call.ready != nil && !call.isReady() {
+			c.out.flush()
+		}
 		c.out.finish(call)
 	}
 	c.out.flush()

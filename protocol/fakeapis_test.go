@@ -53,11 +53,14 @@ func (b *fakeBroker) produce(c *Call) Finish {
 	if req.Acks == 0 {
 		return c.None()
 	}
-	hold := b.hold
+	if b.hold == nil {
+		return func() Reply { return Reply{Msg: resp} }
+	}
+	if len(req.Topics[0].Partitions[0].Records) > lookahead {
+		c.MayPark() // so that what follows is read meanwhile
+	}
 	return func() Reply {
-		if hold != nil {
-			<-hold
-		}
+		<-b.hold
 		return Reply{Msg: resp}
 	}
 }

@@ -45,9 +45,13 @@ func TestAnswersLeaveInTheOrderOfRequestsBehindALongFetch(t *testing.T) {
 func TestRandomPipelinesKeepTheirOrder(t *testing.T) {
 	b := &fakeBroker{}
 	s := serve(t, Options{APIs: b.apis(), MaxInFlight: 7})
+	rounds := 500
+	if raceEnabled {
+		rounds = 50
+	}
 	var wg sync.WaitGroup
 	for n := range 20 {
-		wg.Go(func() { randomPipeline(t, s, rand.New(rand.NewPCG(11, uint64(n))), 1000) })
+		wg.Go(func() { randomPipeline(t, s, rand.New(rand.NewPCG(11, uint64(n))), rounds) })
 	}
 	wg.Wait()
 }

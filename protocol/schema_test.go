@@ -230,6 +230,9 @@ func TestKnownTagsAreRefusedAtVersionsThatLackThem(t *testing.T) {
 // A count that the body does not hold takes no memory; one that it holds takes
 // what it must, within the bound.
 func TestHostileCountsTakeNoMemory(t *testing.T) {
+	if raceEnabled {
+		t.Skip("slow under the race detector, and of one goroutine")
+	}
 	const size = 1 << 20
 	body := make([]byte, size)
 	for _, row := range schemaTable {
