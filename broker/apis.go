@@ -35,6 +35,9 @@ func (b *Broker) limits() protocol.Limits {
 		PerIP:               map[netip.Addr]int{},
 		Listeners:           map[string]protocol.ListenerLimits{},
 	}
+	for name, of := range v.Listeners {
+		l.Listeners[name] = protocol.ListenerLimits{MaxConnections: of.MaxConnections, CreationRate: of.ConnectionRate}
+	}
 	for host, n := range v.MaxConnectionsOverrides {
 		if ip, err := netip.ParseAddr(host); err == nil {
 			l.PerIP[ip] = n

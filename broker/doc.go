@@ -21,6 +21,8 @@
 //   - A broker whose log is poisoned, or whose metadata is lost for good, says so
 //     through Done and acknowledges nothing more.
 //
+// Lock order: the only lock here guards the list of deletions to acknowledge.
+//
 // # Goroutines
 //
 // upkeep (retention, what a full disk had refused, deletions acknowledged), watch

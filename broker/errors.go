@@ -6,7 +6,7 @@ import (
 
 	"github.com/mainstem/mainstem/controller"
 	"github.com/mainstem/mainstem/controller/meta"
-	"github.com/mainstem/mainstem/log/commitlog"
+	"github.com/mainstem/mainstem/log"
 )
 
 // Reasons for which a broker does not start, or stops, that callers tell apart.
@@ -15,7 +15,7 @@ var (
 	// ErrIdentity: directory and metadata belong to different clusters or nodes.
 	ErrIdentity = errors.New("data directory and metadata do not belong together")
 	// ErrFormatTooNew: a newer version has written the data or the metadata.
-	ErrFormatTooNew = commitlog.ErrFormatTooNew
+	ErrFormatTooNew = log.ErrFormatTooNew
 	// ErrMetadata: etcd refuses, or has lost, what the broker needs.
 	ErrMetadata = errors.New("metadata store")
 )
@@ -38,7 +38,7 @@ func metadataError(err error) error {
 
 // logError gives the errors of the log their kind.
 func logError(err error) error {
-	if errors.Is(err, commitlog.ErrIdentity) {
+	if errors.Is(err, log.ErrIdentity) {
 		return kind{ErrIdentity, err}
 	}
 	return err

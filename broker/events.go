@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/mainstem/mainstem/broker/metrics"
 	"github.com/mainstem/mainstem/broker/replica"
 	"github.com/mainstem/mainstem/log"
 	"github.com/mainstem/mainstem/protocol"
@@ -87,6 +88,9 @@ func (b *Broker) serverEvents() protocol.Events {
 
 // fenceChanged reports when the broker may and may not acknowledge.
 func (b *Broker) fenceChanged(fenced bool) {
+	if metrics.Phase(b.phase.Load()) == metrics.ShuttingDown {
+		return
+	}
 	if fenced {
 		b.logger.Warn("the lease in etcd has run out: nothing is acknowledged until it is renewed")
 		return

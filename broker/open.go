@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/mainstem/mainstem/broker/admin"
+	"github.com/mainstem/mainstem/broker/config"
 	"github.com/mainstem/mainstem/broker/http"
 	"github.com/mainstem/mainstem/broker/metrics"
 	"github.com/mainstem/mainstem/broker/records"
@@ -88,7 +89,7 @@ func (b *Broker) openMetadata(ctx context.Context) error {
 		Password:      etcd.Password,
 		Prefix:        etcd.Prefix,
 		NodeID:        b.config.NodeID(),
-		LeaseTTL:      b.config.Millis("broker.session.timeout.ms"),
+		LeaseTTL:      b.config.SessionTimeout(),
 		WantClusterID: identity.ClusterID,
 		HasData:       found,
 		Logger:        b.logger.Named("metadata"),
@@ -178,6 +179,7 @@ func (b *Broker) openListeners(context.Context) (err error) {
 	}
 	b.live.OnChange(b.limitsChanged, "max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides",
 		"max.connection.creation.rate")
+	b.live.OnChange(func(v *config.Values) { b.metrics.SetMaxTopics(v.MetricsTopicLimit) }, "mainstem.metrics.topic.limit")
 	b.onClose(func(ctx context.Context) error { return b.server.Close(ctx) })
 	return nil
 }

@@ -40,6 +40,10 @@ const (
 var (
 	// ErrPoisoned: a write or sync of the log failed; nothing is accepted any more.
 	ErrPoisoned = commitlog.ErrPoisoned
+	// ErrIdentity: the directory belongs to another cluster or node.
+	ErrIdentity = commitlog.ErrIdentity
+	// ErrFormatTooNew: a newer version wrote the directory.
+	ErrFormatTooNew = commitlog.ErrFormatTooNew
 	// ErrDiskFull: refused before offsets were given, for lack of disk space.
 	ErrDiskFull = commitlog.ErrDiskFull
 	// ErrDeleted: the partition is deleted.
