@@ -41,8 +41,10 @@ func diagnose(err error, cmd *cobra.Command) *failure {
 		return &failure{exitUsage, err, fmt.Sprintf("See '%s --help'.", cmd.CommandPath())}
 	case errors.As(err, &locked):
 		return &failure{exitLocked, err, "Stop the other broker, or use another directory: --override log.dirs=DIR."}
+	case errors.Is(err, syscall.EADDRINUSE) && strings.Contains(err.Error(), "for HTTP"):
+		return &failure{exitAddress, err, "Stop what uses it, or choose another: --override mainstem.http.listener=HOST:PORT."}
 	case errors.Is(err, syscall.EADDRINUSE):
-		return &failure{exitAddress, err, "Stop what uses it, or listen elsewhere: --override listeners=PLAINTEXT://HOST:PORT (mainstem.http.listener for HTTP)."}
+		return &failure{exitAddress, err, "Choose another: --override listeners=PLAINTEXT://HOST:PORT."}
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return &failure{exitAddress, err, "Listen on an address of this machine; what clients are told is advertised.listeners."}
 	}
@@ -64,7 +66,7 @@ func diagnoseData(err error) *failure {
 		return &failure{exitMetadata, err, "Check etcd and etcd.endpoints, etcd.user and etcd.tls.*."}
 	case errors.Is(err, fs.ErrPermission):
 		return &failure{exitDirectory, err, "Give the user of the broker the right to write there, or use another directory: --override log.dirs=DIR."}
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EISDIR):
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrNotExist):
 		return &failure{exitDirectory, err, "Use a directory that can be written: --override log.dirs=DIR."}
 	}
 	return &failure{exitOther, err, ""}

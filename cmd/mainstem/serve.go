@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -144,15 +145,25 @@ func (o *serveFlags) run(ctx context.Context, file string) error {
 		},
 		ready: func(n node) error {
 			b := n.(*broker.Broker)
-			logger.Info("serving", zap.String("version", versionText()), zap.Any("listeners", b.Addrs()),
+			logger.Info("serving", zap.String("version", versionText()), zap.Strings("listeners", listening(b)),
 				zap.String("http", b.HTTPAddr()), zap.String("data", static.LogDir()))
 			return o.ready(b, static, file)
 		},
-		stop:  func() error { return notify(o.c, "STOPPING=1") },
+		stop: func() error { return notify(o.c, "STOPPING=1") },
 	}
 	err = s.run(ctx)
 	_ = logger.Sync() // Terminals and pipes cannot be synced; there is nobody left to tell.
 	return err
+}
+
+// listening are the bound addresses, by name.
+func listening(b *broker.Broker) []string {
+	var out []string
+	for name, addr := range b.Addrs() {
+		out = append(out, name+"://"+addr.String())
+	}
+	slices.Sort(out)
+	return out
 }
 
 // ready tells systemd, and whoever started the broker by hand what to type next.

@@ -270,6 +270,8 @@ func TestAnUnusableDirectoryIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	o := cli(t, "", nil, "serve", "--override", "log.dirs="+filepath.Join(file, "data"))
 	requireFailure(t, o, exitDirectory, file, "log.dirs=DIR")
+	o = cli(t, "", nil, "serve", "--override", "log.dirs=/proc/none")
+	requireFailure(t, o, exitDirectory, "/proc/none", "log.dirs=DIR")
 }
 
 func TestHealthAndMetricsFollowTheBroker(t *testing.T) {
