@@ -25,6 +25,9 @@ func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 	})
 }
 
+// elapse lets virtual time pass.
+func elapse(d time.Duration) { time.Sleep(d) }
+
 // parked is a fetch that runs on a goroutine of its own.
 type parked struct {
 	done chan *kmsg.FetchResponse

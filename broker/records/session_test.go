@@ -117,7 +117,7 @@ func TestParkedSessionWakesForAnyOfItsPartitions(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(began), "an incremental fetch waits as any other")
 
 		p := r.park(t.Context(), c.next("", nil))
-		time.Sleep(300 * time.Millisecond)
+		elapse(300 * time.Millisecond)
 		require.True(t, p.waits())
 		r.fill("a", 57, 1, "v")
 		require.Equal(t, []int32{57}, withRecords(<-p.done))

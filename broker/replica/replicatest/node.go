@@ -1,5 +1,3 @@
-// Package replicatest gives tests a broker's partitions over a real store in a
-// temporary directory, and the metadata to steer them, without etcd or sockets.
 package replicatest
 
 import (
