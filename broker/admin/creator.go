@@ -66,7 +66,7 @@ func (c *creator) run() {
 			return
 		}
 		c.mu.Unlock()
-		c.make(batch)
+		c.build(batch)
 		c.mu.Lock()
 		for _, name := range batch {
 			delete(c.pending, name)
@@ -75,7 +75,7 @@ func (c *creator) run() {
 	}
 }
 
-func (c *creator) make(names []string) {
+func (c *creator) build(names []string) {
 	ctx, cancel := context.WithTimeout(c.ctx, 30*time.Second)
 	defer cancel()
 	image := c.h.opts.Controller.Image()

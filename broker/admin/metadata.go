@@ -159,11 +159,11 @@ func (m *metadataWriter) partition(i int32, p *meta.Partition) kmsg.MetadataResp
 		row.Replicas, row.ISR = m.reachableOf(p.Replicas), m.reachableOf(p.ISR)
 		row.ErrorCode = kerr.ReplicaNotAvailable.Code
 	}
-	if problem == kerr.ListenerNotFound && m.req.Version < 6 {
-		problem = kerr.LeaderNotAvailable // Older clients do not know the other.
+	if problem == kerr.ListenerNotFound.Code && m.req.Version < 6 {
+		problem = kerr.LeaderNotAvailable.Code // Older clients do not know the other.
 	}
-	if problem != nil {
-		row.ErrorCode = problem.Code
+	if problem != 0 {
+		row.ErrorCode = problem
 	}
 	return row
 }

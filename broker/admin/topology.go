@@ -44,15 +44,15 @@ func (t *topology) endpoint(b *meta.Broker) (meta.Endpoint, bool) {
 func (t *topology) reachable(id int32) bool { _, ok := t.ends[id]; return ok }
 
 // leader is who leads a partition for the listener's clients, -1 with the
-// reason when nobody does.
-func (t *topology) leader(p *meta.Partition) (int32, *kerr.Error) {
+// error code that says why when nobody does.
+func (t *topology) leader(p *meta.Partition) (leader int32, problem int16) {
 	if t.reachable(p.Leader) {
-		return p.Leader, nil
+		return p.Leader, 0
 	}
 	if b := t.image.Broker(p.Leader); b != nil && !b.Fenced {
-		return -1, kerr.ListenerNotFound
+		return -1, kerr.ListenerNotFound.Code
 	}
-	return -1, kerr.LeaderNotAvailable
+	return -1, kerr.LeaderNotAvailable.Code
 }
 
 // offline are the replicas that the listener's clients cannot reach.

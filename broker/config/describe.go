@@ -190,7 +190,7 @@ func topicFallback(s *snapshot, d *Def) string {
 	if len(d.Synonyms) == 0 {
 		return d.Default
 	}
-	if p := s.topics.long(d.Name); p != nil {
+	if p := s.topics.longField(d.Name); p != nil {
 		return formatWhole(*p)
 	}
 	v := s.lookup(d.Synonyms[0])

@@ -76,11 +76,11 @@ func (l *loader) take(s Source) {
 		v := s.entries[key]
 		switch {
 		case BrokerDef(key) != nil:
-			l.set[key], l.at[key] = v, s.at(key)
+			l.set[key], l.at[key] = v, s.where(key)
 		case listenerBase(key) != nil:
 			l.extra[key] = v
 			if _, err := listenerBase(key).parse(v); err != nil {
-				l.fail(fmt.Errorf("%s: %w", s.at(key), err))
+				l.fail(fmt.Errorf("%s: %w", s.where(key), err))
 			}
 		case removed(key) != "":
 			l.note("%s is ignored: %s", s.at(key), removed(key))

@@ -70,7 +70,7 @@ func TestStrongerSourceWins(t *testing.T) {
 	file, err := ParseFile("f", []byte("num.partitions = 2\nnum.io.threads=5\nqueued.max.requests=7\nmessage.max.bytes=${x}1\n"))
 	require.NoError(t, err)
 	_, err = Load(Options{Sources: []Source{file}})
-	require.ErrorContains(t, err, `message.max.bytes (f): invalid value "${x}1"`, "nothing is expanded")
+	require.ErrorContains(t, err, `f: invalid value "${x}1" for message.max.bytes`, "nothing is expanded")
 	delete(file.entries, "message.max.bytes")
 
 	env := ParseEnv([]string{"KAFKA_NUM_PARTITIONS=3", "KAFKA_NUM_IO_THREADS=6", "HOME=/", "KAFKA_HEAP_OPTS=-Xmx1g", "KAFKA_NUM_PARTITION=9"})
@@ -86,6 +86,9 @@ func TestStrongerSourceWins(t *testing.T) {
 	assert.Contains(t, notices, "KAFKA_HEAP_OPTS")
 	assert.Contains(t, notices, "KAFKA_NUM_PARTITION (did you mean KAFKA_NUM_PARTITIONS?)")
 	assert.NotContains(t, notices, "HOME")
+
+	_, err = Load(Options{Sources: []Source{ParseEnv([]string{"KAFKA_NUM_PARTITIONS=x"})}})
+	assert.ErrorContains(t, err, `KAFKA_NUM_PARTITIONS: invalid value "x" for num.partitions`)
 }
 
 func TestEnvironmentNamesAreKafkas(t *testing.T) {
@@ -128,7 +131,7 @@ func TestUnknownKeysAreRefusedWithTheNearest(t *testing.T) {
 
 func TestWrongSettingsEndInALineEach(t *testing.T) {
 	for text, want := range map[string]string{
-		"num.partitions=0":                          "num.partitions (server.properties): invalid value \"0\" for num.partitions: must be at least 1",
+		"num.partitions=0":                          "server.properties: invalid value \"0\" for num.partitions: must be at least 1",
 		"num.partitions=1e3":                        "whole number",
 		"auto.create.topics.enable=yes":             "true or false",
 		"authorizer.class.name=x.Y":                 "loads no classes",

@@ -80,6 +80,14 @@ func (s Source) keys() []string {
 	return keys
 }
 
+// where names the place of a setting, for a message that names the setting itself.
+func (s Source) where(key string) string {
+	if s.env {
+		return envName(key)
+	}
+	return s.Name
+}
+
 // at names a setting of the source as its writer knows it.
 func (s Source) at(key string) string {
 	if s.env {

@@ -145,15 +145,15 @@ func (t *Topic) set(name string, v value) {
 	case DurabilityName:
 		t.Durability = durability(v)
 	default:
-		if p := t.long(name); p != nil {
+		if p := t.longField(name); p != nil {
 			*p = v.num
-		} else if p := t.int(name); p != nil {
+		} else if p := t.intField(name); p != nil {
 			*p = int(v.num)
 		}
 	}
 }
 
-func (t *Topic) long(name string) *int64 {
+func (t *Topic) longField(name string) *int64 {
 	switch name {
 	case "retention.ms":
 		return &t.RetentionMs
@@ -183,7 +183,7 @@ func (t *Topic) long(name string) *int64 {
 	return nil
 }
 
-func (t *Topic) int(name string) *int {
+func (t *Topic) intField(name string) *int {
 	switch name {
 	case "max.message.bytes":
 		return &t.MaxMessageBytes
