@@ -109,7 +109,7 @@ func TestCommitsOfManyAreReportedInOrderAndReleasedAfterTheReport(t *testing.T) 
 	require.NoError(t, l.Close())
 }
 
-// TestASyncIsNotStartedBeforeItsBytesAreWritten watches the order of operations: a commit returns after a sync that began after the
+// TestEveryCommitFollowsASyncThatBeganAfterItsWrite watches the order of operations: a commit returns after a sync that began after the
 // write of its bytes.
 func TestEveryCommitFollowsASyncThatBeganAfterItsWrite(t *testing.T) {
 	fs := errorfs.New(vfs.NewMem(1))
@@ -226,8 +226,8 @@ func TestAppendsThatNobodyKicksStillMakeRoomForOthers(t *testing.T) {
 func TestAppendsWaitAtTheRollForIndexesThatAreOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := smallOptions(vfs.NewMem(1))
-		var sealed []SegmentInfo
-		o.OnSeal = func(s SegmentInfo) { sealed = append(sealed, s) }
+		seals := make(chan SegmentInfo, 10)
+		o.OnSeal = func(s SegmentInfo) { seals <- s }
 		o.MaxUnindexed = 2
 		l, _ := reopen(t, o)
 		done := make(chan error, 1)
@@ -251,12 +251,12 @@ func TestAppendsWaitAtTheRollForIndexesThatAreOverdue(t *testing.T) {
 				return
 			default:
 			}
-			require.Len(t, sealed, 2, "waits")
-			require.True(t, sealed[0].Sealed)
-			require.Equal(t, sealed[0].End, sealed[0].Base+LSN(sealed[0].EndOffset))
-			require.NoError(t, vfs.WriteAtomic(o.FS, "data/"+IndexName(sealed[0].ID), nil))
-			require.NoError(t, l.AttachIndex(sealed[0].ID, IndexName(sealed[0].ID)))
-			sealed = sealed[1:]
+			require.Len(t, seals, 2, "waits")
+			s := <-seals
+			require.True(t, s.Sealed)
+			require.Equal(t, s.End, s.Base+LSN(s.EndOffset))
+			require.NoError(t, vfs.WriteAtomic(o.FS, "data/"+IndexName(s.ID), nil))
+			require.NoError(t, l.AttachIndex(s.ID, IndexName(s.ID)))
 			rolls++
 		}
 	})

@@ -39,7 +39,7 @@ type Options struct {
 // Events report what happens; each may be nil. They are called without locks of the log and must not block.
 type Events struct {
 	Corrupt  func(*CorruptError)                   // found by Recover, Scan or a read; quarantined.
-	Cut      func(Span)                            // after an unclean stop: From is where the log ended; what lies behind is dead.
+	Cut      func(Span)                            // Recover cut a torn write: its bytes, and those of frames behind it. Not called if the log just ends.
 	Poisoned func(error)                           // once.
 	DiskFull func(error)                           // clients are refused from now on, with this cause; nil: they are served again.
 	Synced   func(took time.Duration, bytes int64) // one group was written and synced.

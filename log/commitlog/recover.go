@@ -25,7 +25,10 @@ type tail struct {
 	segs    []*segment // not sealed, in LSN order.
 	mark    LSN        // the highest durable mark that was seen.
 	marked  bool       // the marks of all that follows are in it.
+	seen    *segment   // where the last frame lies that was seen behind a bad one, and its end.
+	seenEnd int64
 	cut     LSN
+	dead    Span // frames, or parts of one, at and behind the cut; empty if there are none.
 	damaged []*CorruptError
 }
 
@@ -210,6 +213,7 @@ func (t *tail) scanSegment(i int, fn func(Frame) error) error {
 		}
 		if s.lsn(pos) >= t.mark {
 			t.cut = s.lsn(pos)
+			t.noteDead(s, pos, &h, v)
 			break
 		}
 		if pos, err = t.skip(sc, pos, &h, v); err != nil {
@@ -241,10 +245,23 @@ func (t *tail) lookAhead(i int, pos int64) error {
 			}
 			t.mark = max(t.mark, h.durable)
 			pos = at + h.size()
+			t.seen, t.seenEnd = s, pos
 		}
 		pos = dataStart
 	}
 	return nil
+}
+
+// noteDead tells apart a log that simply ends from one whose last write was torn: behind the cut there are frames, or the cut is in one.
+func (t *tail) noteDead(s *segment, pos int64, h *frameHead, v verdict) {
+	switch {
+	case t.seen == s && t.seenEnd > pos:
+		t.dead = Span{Segment: s.id, From: pos, To: t.seenEnd}
+	case v == frameBadPayload || h.lsn == s.lsn(pos):
+		t.dead = Span{Segment: s.id, From: pos, To: min(pos+h.size(), s.capacity)}
+	case t.seen != nil && t.seen.base > s.base:
+		t.dead = Span{Segment: s.id, From: pos, To: s.capacity}
+	}
 }
 
 // skip notes damage and returns where reading goes on. The durable mark is where a frame begins, so damage ends there at the latest.
@@ -356,11 +373,7 @@ func (t *tail) report() {
 			e.Corrupt(d)
 		}
 	}
-	if t.cut != 0 && e.Cut != nil {
-		for _, s := range t.segs {
-			if t.cut >= s.lsn(dataStart) && t.cut < s.lsn(s.capacity) {
-				e.Cut(Span{Segment: s.id, From: int64(t.cut - s.base), To: s.capacity})
-			}
-		}
+	if t.dead.To > 0 && e.Cut != nil {
+		e.Cut(t.dead)
 	}
 }

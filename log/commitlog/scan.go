@@ -222,7 +222,7 @@ func (l *Log) writtenEnd(s *segment) int64 {
 		return r.end
 	}
 	end := s.end.Load()
-	if w := l.Written(); w < s.lsn(end) {
+	if w := l.Written(); w < s.lsn(end) && !l.o.ReadOnly {
 		return max(int64(w)-int64(s.base), dataStart)
 	}
 	return end
