@@ -21,7 +21,7 @@ import (
 // store is a metadata store in memory: it writes the same keys and values as
 // the controller does and reads its image back from them.
 type store struct {
-	t    *testing.T
+	t    testing.TB
 	keys meta.Keys
 
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type store struct {
 	changes int
 }
 
-func newStore(t *testing.T, brokers ...meta.Broker) *store {
+func newStore(t testing.TB, brokers ...meta.Broker) *store {
 	s := &store{t: t, image: meta.Empty(), values: map[string][]byte{}}
 	changes := []meta.Change{s.put(s.keys.Cluster(), meta.EncodeCluster("AAAAAAAAAAAAAAAAAAAAAQ"))}
 	for _, b := range brokers {
@@ -205,7 +205,7 @@ func broker(id int32, rack string) meta.Broker {
 
 // world is the handlers over a store.
 type world struct {
-	t     *testing.T
+	t     testing.TB
 	store *store
 	live  *config.Live
 	level zap.AtomicLevel
@@ -214,7 +214,7 @@ type world struct {
 	conn *protocol.ConnInfo
 }
 
-func newWorld(t *testing.T, properties string, brokers ...meta.Broker) *world {
+func newWorld(t testing.TB, properties string, brokers ...meta.Broker) *world {
 	t.Helper()
 	if len(brokers) == 0 {
 		brokers = []meta.Broker{broker(1, "rack1")}

@@ -134,7 +134,7 @@ func TestWrongSettingsEndInALineEach(t *testing.T) {
 		"num.partitions=0":                          "server.properties: invalid value \"0\" for num.partitions: must be at least 1",
 		"num.partitions=1e3":                        "whole number",
 		"auto.create.topics.enable=yes":             "true or false",
-		"authorizer.class.name=x.Y":                 "loads no classes",
+		"authorizer.class.name=x.Y":                 "no access control",
 		"create.topic.policy.class.name=x.Y":        "loads no classes",
 		"principal.builder.class=x.Y":               "loads no classes",
 		"client.quota.callback.class=x.Y":           "loads no classes",

@@ -2,7 +2,7 @@ package config
 
 // securityRows are the broker configs of log-ins, TLS and access.
 var securityRows = []row{
-	{"authorizer.class.name", stringT, "", static, noPlugin, "Class that decides who may do what; not supported yet."},
+	{"authorizer.class.name", stringT, "", static, noAuthorizer, "Class that decides who may do what; not supported yet."},
 	{"delegation.token.expiry.check.interval.ms", longT, "3600000", static, atLeast(1), "Time between looks for expired delegation tokens."},
 	{"delegation.token.expiry.time.ms", longT, "86400000", static, atLeast(1), "Time after which a delegation token must be renewed."},
 	{"delegation.token.max.lifetime.ms", longT, "604800000", static, atLeast(1), "Longest life of a delegation token."},

@@ -16,6 +16,14 @@ func noPlugin(v value) string {
 	return ""
 }
 
+// noAuthorizer is its own check, since this one is the worst to lose unseen.
+func noAuthorizer(v value) string {
+	if v.text != "" {
+		return "there is no access control yet: whoever can connect may do everything; remove the setting if that is right for you"
+	}
+	return ""
+}
+
 func mustBeFalse(v value) string {
 	if v.num != 0 {
 		return "not supported by Mainstem; leave it false"
@@ -55,7 +63,7 @@ func plaintextOnly(v value) string {
 	case "PLAINTEXT":
 		return ""
 	case "SSL", "SASL_PLAINTEXT", "SASL_SSL":
-		return "only PLAINTEXT is served so far; put TLS or SASL in front of the broker, or wait for a version that has it"
+		return "only PLAINTEXT is served so far; use it, on a network that you trust"
 	}
 	return "must be one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"
 }
