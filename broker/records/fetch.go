@@ -339,7 +339,7 @@ func (f *fetch) promote() {
 	s.ready = f.own.ready
 	f.answerID = s.id
 	f.own, f.s, f.slab = nil, nil, nil
-	s.turn <- struct{}{}
+	s.leave()
 }
 
 // release gives the records' memory back and makes the request's ready for the

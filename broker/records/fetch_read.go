@@ -211,13 +211,26 @@ func (f *fetch) refuse(pt *part, row *fetchRow) {
 	row.code = f.code(pt.err)
 	row.committed = pt.missing() // Kafka sends an empty list instead of null then.
 	pt.hw = -1
-	if pt.p == nil {
+	t := f.topic(pt)
+	if t == nil {
 		return
 	}
-	pt.p.Topic().Stats.FailedFetches.Inc()
+	t.Stats.FailedFetches.Inc()
 	if f.req.Version >= 16 && (pt.err == kerr.NotLeaderForPartition || pt.err == kerr.FencedLeaderEpoch) {
-		row.hint = f.leaders.hintFor(pt.p.Topic(), pt.key.index)
+		row.hint = f.leaders.hintFor(t, pt.key.index)
 	}
+}
+
+// topic is the part's topic, nil if there is none. The part itself knows it only if
+// the partition is here.
+func (f *fetch) topic(pt *part) *replica.Topic {
+	switch {
+	case pt.p != nil:
+		return pt.p.Topic()
+	case f.byID:
+		return f.h.replicas.TopicByID(pt.key.id)
+	}
+	return f.h.replicas.Topic(pt.key.name)
 }
 
 // code is what the client is told of an error. That its own request made no sense

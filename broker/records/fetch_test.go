@@ -275,3 +275,22 @@ func TestOldEpochIsToldTheLeader(t *testing.T) {
 		}
 	}
 }
+
+func TestFetchFromTheWrongBrokerIsToldTheLeader(t *testing.T) {
+	r := newRig(t)
+	r.Create(replicatest.Topic{Name: "a", Replicas: []int32{2}})
+	r.Broker(meta.Broker{ID: 2, Listeners: []meta.Endpoint{{Name: "PLAINTEXT", Host: "two", Port: 9}}})
+	for version := int16(4); version <= 18; version++ {
+		resp := r.fetch(fetchRequest(version, r.Image.Topic("a"), 0))
+		row := resp.Topics[0].Partitions[0]
+		require.Equal(t, kerr.NotLeaderForPartition.Code, row.ErrorCode)
+		if version < 16 {
+			require.EqualValues(t, -1, row.CurrentLeader.LeaderID)
+			require.Empty(t, resp.Brokers)
+			continue
+		}
+		require.EqualValues(t, 2, row.CurrentLeader.LeaderID)
+		require.Len(t, resp.Brokers, 1)
+		require.Equal(t, "two", resp.Brokers[0].Host)
+	}
+}

@@ -158,7 +158,7 @@ func (s *session) update(h *Handlers, req *kmsg.FetchRequest) {
 			}
 		}
 	}
-	s.size.Store(int64(len(s.parts)))
+	h.sessions.resize(s, len(s.parts))
 }
 
 // takeMarks queues the parts whose partitions have moved.

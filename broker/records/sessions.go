@@ -12,20 +12,26 @@ import (
 // slot, and how old it must be before a larger one may.
 const staleAfter = 120 * time.Second
 
+// maxSessionParts bounds the partitions of all sessions together, as a client may
+// name any number of them, also such that do not exist.
+const maxSessionParts = 1 << 20
+
 // sessions holds the fetch sessions in a bounded number of slots. Clients that
 // never close theirs must not keep others out, and small ones not large ones, so
 // when all slots are taken a new session gets the slot of one that is stale, or
 // else of the smallest one that is old, if it is not larger itself.
 type sessions struct {
 	slots     int
+	maxParts  int64
 	evictions *metrics.Counter
 
-	mu   sync.Mutex
-	byID map[int32]*session // guarded by mu
+	mu    sync.Mutex
+	byID  map[int32]*session // guarded by mu
+	parts int64              // of all sessions in byID, guarded by mu
 }
 
 func newSessions(slots int, evictions *metrics.Counter) *sessions {
-	return &sessions{slots: slots, evictions: evictions, byID: make(map[int32]*session)}
+	return &sessions{slots: slots, maxParts: maxSessionParts, evictions: evictions, byID: make(map[int32]*session)}
 }
 
 // get finds a session and notes its use. It is nil if there is none.
@@ -39,17 +45,21 @@ func (c *sessions) get(id int32) *session {
 	return s
 }
 
-// add gives the session an id, unless there is no slot for it.
+// add gives the session an id, unless there is no room for it.
 func (c *sessions) add(s *session) bool {
 	now := time.Now()
 	c.mu.Lock()
+	if c.parts+s.size.Load() > c.maxParts {
+		c.mu.Unlock()
+		return false
+	}
 	var victim *session
 	if len(c.byID) >= c.slots {
 		if victim = c.victimLocked(s.size.Load(), now); victim == nil {
 			c.mu.Unlock()
 			return false
 		}
-		delete(c.byID, victim.id)
+		c.dropLocked(victim)
 		c.evictions.Inc()
 	}
 	for s.id == 0 || c.byID[s.id] != nil {
@@ -57,11 +67,36 @@ func (c *sessions) add(s *session) bool {
 	}
 	s.created = now
 	c.byID[s.id] = s
+	c.parts += s.size.Load()
 	c.mu.Unlock()
 	if victim != nil {
 		victim.close()
 	}
 	return true
+}
+
+// dropLocked takes a session out of the table.
+// REQUIRES: mu held.
+func (c *sessions) dropLocked(s *session) {
+	delete(c.byID, s.id)
+	c.parts -= s.size.Load()
+}
+
+// resize notes how many parts a session has now. One that has grown beyond the
+// bound loses its slot; its client opens another, or does without.
+func (c *sessions) resize(s *session, size int) {
+	c.mu.Lock()
+	n := int64(size)
+	if c.byID[s.id] == s {
+		c.parts += n - s.size.Load()
+	}
+	grown := n > s.size.Load()
+	s.size.Store(n)
+	crowded := grown && c.parts > c.maxParts
+	c.mu.Unlock()
+	if crowded {
+		c.remove(s.id)
+	}
 }
 
 // victimLocked returns the session whose slot one of the size may have. A thousand
@@ -92,7 +127,9 @@ func (c *sessions) victimLocked(size int64, now time.Time) *session {
 func (c *sessions) remove(id int32) {
 	c.mu.Lock()
 	s := c.byID[id]
-	delete(c.byID, id)
+	if s != nil {
+		c.dropLocked(s)
+	}
 	c.mu.Unlock()
 	if s != nil {
 		s.close()
@@ -102,8 +139,5 @@ func (c *sessions) remove(id int32) {
 func (c *sessions) count() (sessions, partitions int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.byID {
-		partitions += int(s.size.Load())
-	}
-	return len(c.byID), partitions
+	return len(c.byID), int(c.parts)
 }

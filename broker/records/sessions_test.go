@@ -156,3 +156,25 @@ func TestBudgetGivesLessAndLessAndTakesAllBack(t *testing.T) {
 	require.Zero(t, b.used.Load())
 	require.Equal(t, 500, b.take(500))
 }
+
+func TestPartsOfAllSessionsAreBounded(t *testing.T) {
+	c := newSessions(10, new(metrics.Counter))
+	c.maxParts = 100
+	a, b := sized(60), sized(30)
+	require.True(t, c.add(a))
+	require.True(t, c.add(b))
+	require.False(t, c.add(sized(11)))
+	c.resize(b, 40)
+	require.False(t, b.isClosed())
+	c.resize(b, 41)
+	require.True(t, b.isClosed(), "what grows too large loses its slot")
+	require.False(t, a.isClosed())
+	n, parts := c.count()
+	require.Equal(t, 1, n)
+	require.Equal(t, 60, parts)
+	c.resize(b, 5)
+	c.remove(a.id)
+	n, parts = c.count()
+	require.Zero(t, n)
+	require.Zero(t, parts)
+}
