@@ -74,7 +74,7 @@ func (d *dumper) all() error {
 	}
 	for _, i := range m.Segments {
 		d.printf("frames of segment %s\n", i.File)
-		if err := d.s.log.Scan(i.ID, d.frame); err != nil {
+		if err := d.s.frames(i, d.frame); err != nil {
 			return fmt.Errorf("dump segment %s: %w", i.File, err)
 		}
 	}

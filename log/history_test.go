@@ -249,8 +249,8 @@ func (w *world) truncate() bool {
 		return true
 	}
 	to := m.boundary(m.end() - w.rng.Int64N(min(m.end()-m.start, 12)))
-	if to < m.start {
-		return true
+	if to < m.start || m.start > 0 && m.producedFrom(to) {
+		return true // What a producer did below the log start may be forgotten by a truncation.
 	}
 	m.cutTo, m.safe = to, min(m.safe, to)
 	if w.lost(p.Truncate(to, m.epoch)) {

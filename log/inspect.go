@@ -43,6 +43,25 @@ func (s *Store) closeReadOnly() error {
 	return s.log.Close()
 }
 
+// frames calls fn for the frames of a segment. After an unclean stop those of
+// the open tail are the ones that recovery will find.
+func (s *Store) frames(i commitlog.SegmentInfo, fn func(commitlog.Frame) error) error {
+	if i.Sealed || s.log.Manifest().Clean {
+		return s.log.Scan(i.ID, fn)
+	}
+	l, err := commitlog.Open(commitlog.Options{FS: s.o.FS, Dir: s.o.Dir, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	err = l.Recover(func(f commitlog.Frame) error {
+		if f.Segment != i.ID {
+			return nil
+		}
+		return fn(f)
+	})
+	return errors.Join(err, l.Close())
+}
+
 // Check walks everything in a stopped store without changing it: every frame,
 // batch and record, every index against the frames, every partition's chain
 // of offsets. What it finds wrong is in the report; an error means that it
@@ -90,7 +109,7 @@ func (c *checker) problem(format string, args ...any) {
 func (c *checker) segment(i commitlog.SegmentInfo) error {
 	c.Segments++
 	found := make(map[PartitionID][]queue.Entry)
-	err := c.s.log.Scan(i.ID, func(f commitlog.Frame) error {
+	err := c.s.frames(i, func(f commitlog.Frame) error {
 		c.Frames++
 		c.Bytes += int64(f.Size)
 		if f.Kind == commitlog.Data {

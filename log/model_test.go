@@ -89,6 +89,11 @@ func (m *model) resume() {
 	}
 }
 
+// producedFrom reports whether a producer touched what lies at or above an offset.
+func (m *model) producedFrom(offset int64) bool {
+	return slices.ContainsFunc(m.records[offset:], func(r record) bool { return r.producer >= 0 })
+}
+
 // boundary returns the base of the batch that contains an offset.
 func (m *model) boundary(offset int64) int64 {
 	for offset > 0 && offset < m.end() && m.records[offset].size == 0 {
