@@ -215,3 +215,40 @@ func TestAppendsTakeNoMemory(t *testing.T) {
 	}
 	require.NoError(t, l.Close())
 }
+
+// BenchmarkRecover scans a full open segment of 128 MiB, as an open after a kill does.
+func BenchmarkRecover(b *testing.B) {
+	for _, size := range []int{300, 16 << 10} {
+		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
+			o := Options{FS: vfs.OS(), Dir: b.TempDir(), MinFree: -1}
+			l, err := Open(o)
+			require.NoError(b, err)
+			require.NoError(b, l.Recover(func(Frame) error { return nil }))
+			defer func() { require.NoError(b, l.Close()) }()
+			payload := testBatch(0, 0, 1, size, 1)
+			frames := 0
+			for l.Next() < firstBase+LSN(120<<20) {
+				_, err := place(l, Header{Kind: Data}, Written, nil, payload)
+				require.NoError(b, err)
+				if frames++; frames == 500<<10 {
+					break
+				}
+				if frames%1000 == 0 {
+					require.NoError(b, l.Commit(l.Next(), Written))
+				}
+			}
+			require.NoError(b, l.Commit(l.Next(), Synced))
+			o.ReadOnly = true
+			b.ReportAllocs()
+			for b.Loop() {
+				again, err := Open(o)
+				require.NoError(b, err)
+				n := 0
+				require.NoError(b, again.Recover(func(Frame) error { n++; return nil }))
+				require.Equal(b, frames, n)
+				require.NoError(b, again.Close())
+			}
+			b.ReportMetric(float64(frames), "frames")
+		})
+	}
+}

@@ -204,3 +204,44 @@ func TestAMissingSegmentIsReportedAndTheRestIsServed(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 }
+
+func TestOnlyATornWriteIsReportedAsCut(t *testing.T) {
+	cut := func(fs vfs.FS) (spans []Span) {
+		o := smallOptions(fs)
+		o.Events.Cut = func(s Span) { spans = append(spans, s) }
+		l, _ := reopen(t, o)
+		require.NoError(t, l.Close())
+		return spans
+	}
+	d := newDamagedLog(t, 20)
+	require.Empty(t, cut(d.fs), "the log simply ends")
+
+	d = newDamagedLog(t, 20)
+	last := d.places[19]
+	name := "data/" + segmentName(last.Segment)
+	end := alignUp(last.Offset+int64(last.Size), frameAlign)
+	flip(t, d.fs, name, last.Offset+70, 1)
+	require.Equal(t, []Span{{last.Segment, last.Offset - frameHeader, end}}, cut(d.fs), "a payload")
+
+	d = newDamagedLog(t, 20)
+	flip(t, d.fs, name, last.Offset-1, 1)
+	require.Equal(t, []Span{{last.Segment, last.Offset - frameHeader, end}}, cut(d.fs), "a header")
+
+	// Whole frames behind a torn one, none of which was acknowledged.
+	fs := vfs.NewMem(1)
+	l, _ := reopen(t, smallOptions(fs))
+	var places []Place
+	for i := range int64(5) {
+		p, err := place(l, Header{Kind: Data}, Synced, nil, testBatch(i, 1, 1, 200, 0))
+		require.NoError(t, err)
+		places = append(places, p)
+	}
+	require.NoError(t, l.Commit(l.Next(), Synced))
+	fs = fs.Crash(nil)
+	require.Error(t, l.Close())
+	flip(t, fs, "data/"+segmentName(places[1].Segment), places[1].Offset-frameHeader, 1)
+	require.Equal(t, []Span{{places[1].Segment, places[1].Offset - frameHeader, places[4].Offset + 200}}, cut(fs))
+	l, frames := reopen(t, smallOptions(fs))
+	require.Len(t, frames, 1)
+	require.NoError(t, l.Close())
+}

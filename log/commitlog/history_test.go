@@ -38,18 +38,32 @@ type history struct {
 	mu      sync.Mutex
 	placed  map[LSN]found
 	acked   map[LSN]bool // must be there for ever.
+	written map[LSN]bool // must be there unless the power was lost.
 	dropped map[SegmentID]bool
 	top     LSN // end of the highest frame.
 	corrupt []*CorruptError
 	events  []error // what the background reported.
 	offset  int64
+
+	powerLost bool // since the last opening that was checked.
 }
 
 func newHistory(seed uint64) *history {
 	return &history{
 		rng:    rand.New(rand.NewPCG(seed, 1)),
-		placed: map[LSN]found{}, acked: map[LSN]bool{}, dropped: map[SegmentID]bool{},
+		placed: map[LSN]found{}, acked: map[LSN]bool{}, written: map[LSN]bool{}, dropped: map[SegmentID]bool{},
 	}
+}
+
+// vary changes what a log is configured with, within what a history allows to differ from opening to opening.
+func (h *history) vary(o Options) Options {
+	pick := func(n ...int) int { return n[h.rng.IntN(len(n))] }
+	o.SegmentBytes = int64(pick(16<<10, 20<<10, 32<<10, 64<<10))
+	o.BlockBytes = pick(1<<10, 1<<10+8, 4<<10)
+	o.RingBytes = o.BlockBytes * pick(8, 9, 32)
+	o.SegmentEntries = pick(5, 20, 0)
+	o.AsyncBytes = pick(1, 5<<10, 0)
+	return o
 }
 
 // options returns options of the history's own: sizes vary from seed to seed, not from opening to opening.
@@ -113,19 +127,20 @@ func (h *history) append(l *Log, rng *rand.Rand) error {
 	if err := l.Commit(p.End(), need); err != nil {
 		return err
 	}
-	if need == Synced {
-		h.ack(p.End())
-	}
+	h.ack(p.End(), need)
 	return nil
 }
 
 // ack notes that everything below is safe.
-func (h *history) ack(upto LSN) {
+func (h *history) ack(upto LSN, need Durability) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for lsn := range h.placed {
-		if lsn < upto {
+		if lsn < upto && need == Synced {
 			h.acked[lsn] = true
+		}
+		if lsn < upto {
+			h.written[lsn] = true
 		}
 	}
 }
@@ -209,7 +224,13 @@ func (h *history) check(frames []found) error {
 		last = f.LSN
 		have[f.LSN] = true
 	}
-	for _, lsn := range slices.Sorted(maps.Keys(h.acked)) {
+	safe := h.acked
+	if !h.powerLost {
+		safe = maps.Clone(h.acked)
+		maps.Copy(safe, h.written)
+	}
+	clear(h.written)
+	for _, lsn := range slices.Sorted(maps.Keys(safe)) {
 		if !have[lsn] && !h.dropped[h.placed[lsn].Segment] {
 			return fmt.Errorf("acknowledged frame at %d is missing, of %d frames", lsn, len(h.placed))
 		}
@@ -247,7 +268,7 @@ func powerLoss(seed uint64, prepare func(*errorfs.FS)) (err error) {
 			if crashes > 0 {
 				fs.CutPower(h.rng.IntN(20))
 			}
-			l, frames, err := tryReopen(h.options(fs))
+			l, frames, err := tryReopen(h.vary(h.options(fs)))
 			if err != nil && !errors.Is(err, vfs.ErrCrashed) {
 				return err
 			}
@@ -255,8 +276,7 @@ func powerLoss(seed uint64, prepare func(*errorfs.FS)) (err error) {
 				if err := h.check(frames); err != nil {
 					return errors.Join(err, l.Close())
 				}
-				killed := h.rng.IntN(4) == 0
-				if killed { // The disk fails a sync, the process dies, and what was not synced is still in the system's memory.
+				if h.rng.IntN(5) == 0 { // The disk fails a sync.
 					fs.Fail(errorfs.Rule{Kinds: errorfs.SyncData, After: h.rng.IntN(20)})
 				} else {
 					fs.CutPower(h.rng.IntN(150))
@@ -265,12 +285,13 @@ func powerLoss(seed uint64, prepare func(*errorfs.FS)) (err error) {
 				if err != nil && !errors.Is(err, vfs.ErrCrashed) && !errors.Is(err, errorfs.ErrInjected) {
 					return errors.Join(err, l.Close())
 				}
-				_ = l.Close() // May be the moment of the loss.
-				if !killed {
+				_ = l.Close()                                     // May be the moment of the loss.
+				if h.powerLost = h.rng.IntN(3) > 0; h.powerLost { // Else only the process died.
 					mem = mem.Crash(h.rng)
 				}
 				break
 			}
+			h.powerLost = true
 			mem = mem.Crash(h.rng)
 		}
 	}

@@ -267,7 +267,7 @@ func (t *tail) noteDead(s *segment, pos int64, h *frameHead, v verdict) {
 // skip notes damage and returns where reading goes on. The durable mark is where a frame begins, so damage ends there at the latest.
 func (t *tail) skip(sc *scanner, pos int64, h *frameHead, v verdict) (int64, error) {
 	if v == frameBadPayload {
-		t.damaged = append(t.damaged, sc.corrupt(pos, pos+h.size(), &h.Header))
+		t.damaged = append(t.damaged, sc.corruptPayload(pos, h))
 		t.mark = max(t.mark, h.durable)
 		return pos + h.size(), nil
 	}
@@ -279,7 +279,7 @@ func (t *tail) skip(sc *scanner, pos int64, h *frameHead, v verdict) (int64, err
 	if err != nil {
 		return 0, err
 	}
-	t.damaged = append(t.damaged, sc.corrupt(pos, to, nil))
+	t.damaged = append(t.damaged, sc.corrupt(pos, to))
 	return to, nil
 }
 

@@ -158,7 +158,7 @@ func (l *Log) skipRuns(sc *scanner, from, end int64) (int64, error) {
 
 // foundRun quarantines a damaged span of a clustered segment, unless it is listed already.
 func (l *Log) foundRun(sc *scanner, from, to int64, cause string) error {
-	e := sc.corrupt(from, to, nil)
+	e := sc.corrupt(from, to)
 	e.LSN = 0
 	if !sc.gone {
 		e.Cause = cause

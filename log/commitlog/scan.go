@@ -145,16 +145,21 @@ func findMagic(b []byte, magic uint32) int {
 }
 
 // corrupt describes a damaged span of the segment.
-func (sc *scanner) corrupt(from, to int64, h *Header) *CorruptError {
+func (sc *scanner) corrupt(from, to int64) *CorruptError {
 	e := &CorruptError{
-		File: sc.seg.name, Span: Span{Segment: sc.seg.id, From: from, To: to}, LSN: sc.seg.lsn(from), Header: h, Cause: "no frame begins here",
+		File: sc.seg.name, Span: Span{Segment: sc.seg.id, From: from, To: to}, LSN: sc.seg.lsn(from), Cause: "no frame begins here",
 	}
-	switch {
-	case sc.gone:
+	if sc.gone {
 		e.Cause, e.Truncated = "the file is missing", true
-	case h != nil:
-		e.Cause = "wrong checksum of the payload"
 	}
+	return e
+}
+
+// corruptPayload describes a frame of which only the header is right.
+func (sc *scanner) corruptPayload(pos int64, h *frameHead) *CorruptError {
+	e := sc.corrupt(pos, min(pos+h.size(), sc.seg.capacity))
+	head := h.Header // A copy, so that headers need not be on the heap where nothing is damaged.
+	e.Header, e.Cause = &head, "wrong checksum of the payload"
 	return e
 }
 
@@ -203,17 +208,15 @@ func (l *Log) Scan(id SegmentID, fn func(Frame) error) error {
 // skipDamage quarantines what is damaged from a position on and returns where to go on: behind the frame whose payload is bad, or at
 // the next frame below a limit.
 func (l *Log) skipDamage(sc *scanner, pos, limit int64, h *frameHead, v verdict) (int64, error) {
-	e := sc.corrupt(pos, min(pos+h.size(), limit), nil)
 	if v == frameBadPayload {
-		e = sc.corrupt(pos, min(pos+h.size(), limit), &h.Header)
-	} else {
-		to, _, err := sc.next(pos+frameAlign, limit)
-		if err != nil {
-			return 0, err
-		}
-		e.To = to
+		e := sc.corruptPayload(pos, h)
+		return e.To, l.Quarantine(e)
 	}
-	return e.To, l.Quarantine(e)
+	to, _, err := sc.next(pos+frameAlign, limit)
+	if err != nil {
+		return 0, err
+	}
+	return to, l.Quarantine(sc.corrupt(pos, to))
 }
 
 // writtenEnd returns the position in a segment up to which its file holds what was placed.
