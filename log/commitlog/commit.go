@@ -33,33 +33,39 @@ type waiter struct {
 	wake chan wake
 }
 
-// Commit returns when everything below upto is written, or synced, and was reported by OnCommit; upto comes from Place.End. After a
-// failed write or sync it returns ErrPoisoned for all that was not committed before.
+// Commit returns when everything below upto is written, or synced, and was reported by OnCommit; upto comes from Place.End. Waiting for
+// Written is for frames that were reserved with it: others are reported when they are synced. After a failed write or sync Commit
+// returns ErrPoisoned for all that was not committed before.
 func (l *Log) Commit(upto LSN, need Durability) error {
-	if l.reached(upto, need) {
-		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if upto > l.nextLocked() {
-		return fmt.Errorf("commit up to %d: the log ends at %d: %w", upto, l.nextLocked(), ErrUsage)
-	}
-	leading := false
-	for {
+	for leading := false; leading || !l.reached(upto, need); {
+		l.mu.Lock()
+		var w *waiter
+		var err error
 		switch {
-		case l.reached(upto, need):
-			return nil
 		case l.poisoned != nil:
-			return l.poisoned
-		case l.reachedLocked(upto, need): // Its report is under way.
-			l.waitLocked(upto, need)
+			err = l.poisoned
+		case upto > l.nextLocked():
+			err = fmt.Errorf("commit up to %d: the log ends at %d: %w", upto, l.nextLocked(), ErrUsage)
+		case l.reachedLocked(upto, need): // Its report is under way, or was made just now.
+			if !l.reached(upto, need) {
+				w = l.enqueueLocked(upto, need)
+			}
 		case leading || !l.writing:
 			l.writing = true
 			leading = l.roundLocked(upto, need)
 		default:
-			leading = l.waitLocked(upto, need) == wakeLead
+			w = l.enqueueLocked(upto, need)
+		}
+		l.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if w != nil {
+			leading = <-w.wake == wakeLead
+			l.waiterPool.Put(w)
 		}
 	}
+	return nil
 }
 
 // reached reports whether a commit was reported.
@@ -78,22 +84,15 @@ func (l *Log) reachedLocked(upto LSN, need Durability) bool {
 	return l.writtenLSN >= upto
 }
 
-// waitLocked waits until it is told something. REQUIRES: mu held; it is given up while waiting.
-func (l *Log) waitLocked(upto LSN, need Durability) wake {
-	var w *waiter
-	if n := len(l.idleWaiters); n > 0 {
-		w = l.idleWaiters[n-1]
-		l.idleWaiters = l.idleWaiters[:n-1]
-	} else {
+// enqueueLocked has the caller told when its commit was reported, or when the writer's role comes to it. REQUIRES: mu held.
+func (l *Log) enqueueLocked(upto LSN, need Durability) *waiter {
+	w, ok := l.waiterPool.Get().(*waiter)
+	if !ok {
 		w = &waiter{wake: make(chan wake, 1)}
 	}
 	w.upto, w.need = upto, need
 	l.waiters = append(l.waiters, w)
-	l.mu.Unlock()
-	told := <-w.wake
-	l.mu.Lock()
-	l.idleWaiters = append(l.idleWaiters, w)
-	return told
+	return w
 }
 
 // releaseLocked wakes those whose commit was reported. REQUIRES: mu held.
@@ -332,63 +331,4 @@ func (l *Log) reportSynced(upto LSN, need Durability) (kept bool) {
 	}
 	l.reporting = groups[:0]
 	return kept
-}
-
-// Kick has the background writer write what nobody waits for: every append that is not followed by a Commit is followed by a Kick.
-func (l *Log) Kick() {
-	l.mu.Lock()
-	l.kickLocked()
-	l.mu.Unlock()
-}
-
-// kickLocked is Kick. REQUIRES: mu held.
-func (l *Log) kickLocked() {
-	if l.openGroup == nil && len(l.closed) == 0 {
-		return
-	}
-	l.kicked = true
-	if !l.writing {
-		l.wakeWriter()
-	}
-}
-
-// backgroundWriter writes groups that nobody waits for, and sees to it that what is only written is synced before long.
-func (l *Log) backgroundWriter() {
-	defer l.running.Done()
-	timer := time.NewTimer(l.o.AsyncDelay)
-	timer.Stop()
-	for {
-		due := false
-		select {
-		case <-l.stop:
-			timer.Stop()
-			return
-		case <-l.wakeups.writer:
-		case <-timer.C:
-			due = true
-		}
-		if l.writeUnattended(due) {
-			timer.Reset(l.o.AsyncDelay)
-		}
-	}
-}
-
-// writeUnattended writes what was kicked, and syncs what is only written if that is due. It reports whether the timer must be set
-// for what is left.
-func (l *Log) writeUnattended(due bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if due {
-		l.syncSoon, l.syncDue = false, len(l.unsynced) > 0 // Whoever writes just now will sync.
-	}
-	for !l.writing && l.poisoned == nil && (l.kicked || len(l.closed) > 0 || l.syncDue) {
-		l.writing = true
-		for l.roundLocked(l.nextLocked(), Written) && l.poisoned == nil {
-		}
-	}
-	if l.syncSoon || len(l.unsynced) == 0 {
-		return false
-	}
-	l.syncSoon = true
-	return true
 }

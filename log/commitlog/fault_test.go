@@ -63,7 +63,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 				if fault.err != vfs.ErrNoSpace { // Which the reserve makes good.
 					require.Error(t, errors.Join(append(h.events, err)...), "%d: %+v was swallowed", n, fail.First())
 				}
-				h.rng = rand.New(rand.NewPCG(uint64(n), 9))
+				h.rng, h.powerLost = rand.New(rand.NewPCG(uint64(n), 9)), true
 				require.NoError(t, script(h, mem.Crash(h.rng)), "%d: %+v", n, fail.First())
 			}
 		})

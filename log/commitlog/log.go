@@ -30,6 +30,8 @@ type Log struct {
 	// What committers and readers see, stored after OnCommit returned.
 	written, durable, next atomic.Uint64
 	counts                 counters
+	waiterPool             sync.Pool
+	buffers                bufferPools
 
 	done      chan struct{} // closed by poison.
 	stop      chan struct{} // closed by Close.
@@ -70,7 +72,6 @@ type Log struct {
 	writing       bool // somebody has the writer's role.
 	kicked        bool
 	waiters       []*waiter
-	idleWaiters   []*waiter
 	writtenLSN    LSN // ahead of the atomic ones while OnCommit runs.
 	durableLSN    LSN
 
@@ -79,9 +80,8 @@ type Log struct {
 	unreferenced []*segment
 	recyclable   []*segment // at most maxRecyclable files that wait for a new life.
 
-	iov     [][]byte // the writer's.
-	buffers bufferPools
-	zero    [pageSize]byte
+	iov  [][]byte // the writer's.
+	zero [pageSize]byte
 }
 
 // counters count what happened.
