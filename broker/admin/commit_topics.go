@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/mainstem/mainstem/controller"
+	"github.com/mainstem/mainstem/controller/meta"
 )
 
 // commitTopics creates the plans that have no error so far, and logs what came of it.
@@ -25,7 +26,7 @@ func (h *Handlers) commitTopics(ctx context.Context, plans []topicPlan) {
 		p := &plans[at[i]]
 		p.NewTopic, p.err = topics[i], err
 		if err == nil {
-			h.opts.Logger.Info("topic created", zap.String("topic", p.Name), zap.Int("partitions", len(p.Assignments)),
+			h.opts.Logger.Info("topic created", zap.String("topic", p.Name), zap.String("id", meta.FormatID(p.ID)), zap.Int("partitions", len(p.Assignments)),
 				zap.Int("replicas", len(p.Assignments[0])), zap.Any("configs", p.Configs))
 		}
 	}
