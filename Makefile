@@ -30,7 +30,7 @@ test: build ## all tests of both modules, Go clients only
 	@echo "== Mainstem"
 	@$(GO) test ./...
 	@echo "== compat-tests"
-	@$(GO) -C compat-tests test ./...
+	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem $(GO) -C compat-tests test ./...
 
 .PHONY: check
 check: ## vet, lint, structure, tidiness, other platforms
@@ -67,7 +67,7 @@ fuzz: ## every fuzz target for FUZZTIME (30s) each
 
 .PHONY: crash
 crash: build ## ROUNDS (100) of kill -9, power loss over SEEDS (5000), write order of the binary
-	@compat-tests/crash -rounds $(ROUNDS) -seeds $(SEEDS)
+	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem compat-tests/crash -rounds $(ROUNDS) -seeds $(SEEDS)
 
 .PHONY: bench
 bench: build ## benchmarks of the packages, then of the binary
@@ -76,7 +76,7 @@ bench: build ## benchmarks of the packages, then of the binary
 
 .PHONY: compat
 compat: build ## clients in other languages and recorded exchanges (installs what it needs)
-	@compat-tests/compat full
+	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem compat-tests/compat full
 
 .PHONY: image
 image: ## container image IMAGE (mainstem)

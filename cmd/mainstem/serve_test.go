@@ -53,51 +53,84 @@ func (s *syncBuffer) String() string {
 // serving is a broker that was started through the command line.
 type serving struct {
 	address, http string
-	dir           string
 	out, err      *syncBuffer
 	signals       chan os.Signal
 	ended         chan struct{}
 	code          int // Valid once ended is closed.
 }
 
-var (
-	welcomed  = regexp.MustCompile(`ready for Kafka clients on (\S+)\n`)
-	metricsAt = regexp.MustCompile(`http://(\S+)/metrics`)
-)
+// servingLine is what the log says once requests are served.
+type servingLine struct {
+	Msg       string   `json:"msg"`
+	Listeners []string `json:"listeners"`
+	HTTP      string   `json:"http"`
+}
 
 // serve starts a broker on ports of the system's choice. It is stopped at the
 // end of the test, if it still runs.
 func serve(t *testing.T, dir string, more ...string) *serving {
 	t.Helper()
-	s := &serving{dir: dir, out: newSyncBuffer(), err: newSyncBuffer(), signals: make(chan os.Signal, 4), ended: make(chan struct{})}
-	c := &console{
-		in: strings.NewReader(""), out: s.out, err: s.err, program: "mainstem",
-		getenv:  func(string) string { return "" },
-		signals: func() (<-chan os.Signal, func()) { return s.signals, func() {} },
-	}
-	args := append([]string{
+	return serveWith(t, nil, append([]string{
 		"serve",
 		"--override", "listeners=PLAINTEXT://127.0.0.1:0",
 		"--override", "mainstem.http.listener=127.0.0.1:0",
 		"--override", "log.dirs=" + dir,
-	}, more...)
+	}, more...)...)
+}
+
+// anywhere are the arguments for a broker on free ports in a fresh directory.
+func anywhere(t *testing.T) []string {
+	t.Helper()
+	return []string{
+		"serve",
+		"--override", "listeners=PLAINTEXT://127.0.0.1:0",
+		"--override", "mainstem.http.listener=127.0.0.1:0",
+		"--override", "log.dirs=" + t.TempDir(),
+	}
+}
+
+// serveWith starts a broker with just these arguments and variables.
+func serveWith(t *testing.T, env map[string]string, args ...string) *serving {
+	t.Helper()
+	s := &serving{out: newSyncBuffer(), err: newSyncBuffer(), signals: make(chan os.Signal, 4), ended: make(chan struct{})}
+	c := &console{
+		in: strings.NewReader(""), out: s.out, err: s.err, program: "mainstem",
+		getenv:  func(name string) string { return env[name] },
+		signals: func() (<-chan os.Signal, func()) { return s.signals, func() {} },
+	}
+	for k, v := range env {
+		c.environ = append(c.environ, k+"="+v)
+	}
 	go func() {
 		defer close(s.ended)
 		s.code = run(context.Background(), args, c)
 	}()
 	t.Cleanup(func() { s.stop(t) })
-	for welcomed.FindString(s.out.String()) == "" || !strings.Contains(s.out.String(), "Ctrl-C") {
+	for !s.isServing(t) {
 		select {
 		case <-s.ended:
 			require.FailNow(t, "the broker ended", "code %d\n%s", s.code, s.err)
-		case <-s.out.changed:
+		case <-s.err.changed:
 		case <-time.After(time.Minute):
 			require.FailNow(t, "the broker is not ready after a minute", "%s", s.err)
 		}
 	}
-	s.address = welcomed.FindStringSubmatch(s.out.String())[1]
-	s.http = metricsAt.FindStringSubmatch(s.out.String())[1]
 	return s
+}
+
+// isServing looks for the line that tells the addresses.
+func (s *serving) isServing(t *testing.T) bool {
+	t.Helper()
+	for line := range strings.Lines(s.err.String()) {
+		if !strings.Contains(line, `"msg":"serving"`) || !strings.HasSuffix(line, "\n") {
+			continue
+		}
+		var l servingLine
+		require.NoError(t, json.Unmarshal([]byte(line), &l))
+		s.address, s.http = strings.TrimPrefix(l.Listeners[0], "PLAINTEXT://"), l.HTTP
+		return true
+	}
+	return false
 }
 
 // stop asks for a stop and waits for it.
@@ -139,6 +172,11 @@ func (s *serving) get(t *testing.T, path string) (int, string) {
 
 func TestTheFirstStepsOfTheWelcomeWork(t *testing.T) {
 	s := serve(t, t.TempDir())
+	for !strings.Contains(s.out.String(), "Ctrl-C stops the broker") {
+		<-s.out.changed
+	}
+	require.Contains(t, s.out.String(), "ready for Kafka clients on "+s.address)
+	require.Contains(t, s.out.String(), "mainstem topic create greetings -b "+s.address)
 	s.do(t, "", "topic", "create", "greetings")
 	s.do(t, "hello\nworld\n", "produce", "greetings")
 	require.Equal(t, "hello\nworld\n", s.do(t, "", "consume", "greetings"))
@@ -245,10 +283,10 @@ func TestDataStayOverARestartAndCheckFindsNothing(t *testing.T) {
 }
 
 func TestASecondBrokerNeedsItsOwnPlaces(t *testing.T) {
-	s := serve(t, t.TempDir())
-	other := t.TempDir()
-	o := cli(t, "", nil, "serve", "--override", "log.dirs="+s.dir, "--override", "listeners=PLAINTEXT://127.0.0.1:0")
-	requireFailure(t, o, exitLocked, s.dir, "log.dirs=DIR")
+	dir, other := t.TempDir(), t.TempDir()
+	s := serve(t, dir)
+	o := cli(t, "", nil, "serve", "--override", "log.dirs="+dir, "--override", "listeners=PLAINTEXT://127.0.0.1:0")
+	requireFailure(t, o, exitLocked, dir, "log.dirs=DIR")
 	o = cli(t, "", nil, "serve", "--override", "log.dirs="+other, "--override", "mainstem.http.listener=",
 		"--override", "listeners=PLAINTEXT://"+s.address)
 	requireFailure(t, o, exitAddress, s.address, "listeners=PLAINTEXT://HOST:PORT")
@@ -313,6 +351,63 @@ func TestStoppingIsNotReadyAtOnceAndRefusesConnections(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	_, err = conn.Read(make([]byte, 1))
 	require.Error(t, err, "idle connections are closed")
+}
+
+func TestSystemdHearsOfStartAndStop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	heard := func() string {
+		buf := make([]byte, 100)
+		n, err := l.Read(buf)
+		require.NoError(t, err)
+		return string(buf[:n])
+	}
+	s := serveWith(t, map[string]string{"NOTIFY_SOCKET": path}, anywhere(t)...)
+	require.Contains(t, heard(), "READY=1")
+	s.stop(t)
+	require.Equal(t, "STOPPING=1", heard())
+}
+
+func TestTheEnvironmentConfiguresTheBrokerBelowOverrides(t *testing.T) {
+	env := map[string]string{"KAFKA_NUM_PARTITIONS": "4", "KAFKA_NODE_ID": "5", "KAFKA_HEAP_OPTS": "-Xmx1g"}
+	s := serveWith(t, env, append(anywhere(t), "--override", "node.id=6")...)
+	require.Contains(t, s.err.String(), "KAFKA_HEAP_OPTS", "what is ignored is said")
+	s.do(t, "", "topic", "create", "t")
+	require.Contains(t, s.do(t, "", "topic", "list"), "t       4            1")
+	require.Contains(t, s.do(t, "", "cluster"), "\n6        ")
+}
+
+func TestAShippedServerPropertiesStartsUnchanged(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "server.properties")
+	require.NoError(t, os.WriteFile(file, []byte(`process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers=localhost:9093
+listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+num.network.threads=3
+num.io.threads=8
+socket.send.buffer.bytes=102400
+socket.receive.buffer.bytes=102400
+socket.request.max.bytes=104857600
+log.dirs=`+filepath.Join(t.TempDir(), "kraft-combined-logs")+`
+num.partitions=1
+num.recovery.threads.per.data.dir=1
+offsets.topic.replication.factor=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+log.retention.hours=168
+log.segment.bytes=1073741824
+log.retention.check.interval.ms=300000
+`), 0o600))
+	s := serveWith(t, nil, "serve", file, "--override", "mainstem.http.listener=127.0.0.1:0")
+	require.Empty(t, s.out.String(), "the greeting is for those who typed nothing")
+	require.Equal(t, 1, strings.Count(s.do(t, "", "cluster"), "127.0.0.1:"))
 }
 
 var update = flag.Bool("update", false, "write what is generated into the README")
