@@ -67,6 +67,9 @@ type Reply struct {
 	None bool
 	// Close ends the connection once this and all earlier answers are sent.
 	Close bool
+	// Release, if set, is called exactly once, when nothing of the answer is
+	// needed any more, so that Msg can be used again.
+	Release func()
 }
 
 // Buffers is an encoded body in pieces, written without being copied.

@@ -150,8 +150,9 @@ const (
 // kill ends the connection from outside, for a reason.
 func (c *conn) kill(reason error) {
 	if c.killed.CompareAndSwap(nil, &reason) {
-		c.cancel(reason)
+		// Closed first, so that no answer of a cancelled call goes out.
 		_ = c.nc.Close()
+		c.cancel(reason)
 	}
 }
 

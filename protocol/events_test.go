@@ -79,15 +79,15 @@ func TestEveryExchangeIsTold(t *testing.T) {
 	require.Equal(t, uint64(1), <-conns)
 }
 
-// Bodies in pieces are let go exactly once, whether they were written or not.
-func TestBodiesInPiecesAreReleasedOnce(t *testing.T) {
-	released := make(chan struct{}, 9)
+// Answers are let go exactly once, whether they were written or not.
+func TestAnswersAreReleasedOnce(t *testing.T) {
+	released := make(chan string, 9)
 	entered := make(chan struct{}, 1)
 	s := serve(t, Options{APIs: []API{{Key: 3, Min: 0, Max: 13, Submit: func(c *Call) Finish {
 		r := Reply{Body: &Buffers{
 			Pieces:  [][]byte{{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}},
-			Release: func() { released <- struct{}{} },
-		}}
+			Release: func() { released <- "body" },
+		}, Release: func() { released <- "reply" }}
 		if c.Version == 0 {
 			return c.Reply(r)
 		}
@@ -99,11 +99,11 @@ func TestBodiesInPiecesAreReleasedOnce(t *testing.T) {
 	c.send(frameOf(metadataOf(0), 1, "c"))
 	_, b := c.receive()
 	require.Len(t, b, 12)
-	<-released
+	require.ElementsMatch(t, []string{"body", "reply"}, []string{<-released, <-released})
 	c.send(frameOf(metadataOf(1), 2, "c"))
 	<-entered
 	require.NoError(t, c.nc.Close())
-	<-released
+	require.ElementsMatch(t, []string{"body", "reply"}, []string{<-released, <-released})
 	require.Empty(t, released)
 }
 

@@ -4,6 +4,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -32,19 +33,44 @@ func TestLoneProduceTakesNoMemory(t *testing.T) {
 	require.Less(t, testing.AllocsPerRun(2000, exchange), 1.0)
 }
 
-func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
-	conns := make(chan *conn, 1)
-	s := serve(t, Options{APIs: []API{{Key: 3, Max: 13, Submit: func(c *Call) Finish {
-		conns <- c.conn
-		return c.Answer(c.Request.ResponseKind())
-	}}}})
+func TestIdleConnectionsHoldNoBuffers(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector has memory of its own")
+	}
+	const n = 300
+	s := serve(t, Options{APIs: (&fakeBroker{}).apis()})
+	dial(t, s, "PLAINTEXT").alive()
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC() // twice, to empty the pools
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	clients := make([]*client, n)
+	for i := range clients {
+		clients[i] = dial(t, s, "PLAINTEXT")
+		clients[i].alive()
+	}
+	var after uint64
+	require.Eventually(t, func() bool {
+		after = heap()
+		return after < before+n*lookahead/2
+	}, 5*time.Second, 10*time.Millisecond, "%d bytes a connection", (after-before)/n)
+	runtime.KeepAlive(clients)
+}
+
+func TestParkedFetchHoldsNoRequestMemory(t *testing.T) {
+	b := &fakeBroker{submitted: make(chan int32, 2)}
+	s := serve(t, Options{APIs: b.apis()})
 	c := dial(t, s, "PLAINTEXT")
-	c.alive()
-	served := <-conns
-	require.NoError(t, c.nc.Close())
-	require.Eventually(t, func() bool { return s.Stats().Connections["PLAINTEXT"] == 0 }, 5*time.Second, time.Millisecond)
-	require.Nil(t, served.in.buf)
-	require.Nil(t, served.out.buf)
+	c.send(append(frameOf(fetchFor(time.Minute), 1, "c"), frameOf(fetchFor(time.Minute), 2, "c")...))
+	<-b.submitted
+	<-b.submitted
+	require.Eventually(t, func() bool {
+		return s.Stats().FrameBytes == 0 && s.Stats().DecodedBytes == 0
+	}, 5*time.Second, time.Millisecond)
 }
 
 // Clients that vanish at any point leave nothing behind: serve checks that all

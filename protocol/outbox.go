@@ -162,6 +162,6 @@ func (c *conn) fail(err error) {
 		return
 	}
 	c.broken = err
-	c.cancel(err)
 	_ = c.nc.Close()
+	c.cancel(err)
 }

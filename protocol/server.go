@@ -182,6 +182,9 @@ func (s *Server) recycle(call *Call) {
 	if b := call.reply.Body; b != nil && b.Release != nil {
 		b.Release()
 	}
+	if call.reply.Release != nil {
+		call.reply.Release()
+	}
 	if r, ok := call.Body.(reusable); ok {
 		r.reuse()
 	}
