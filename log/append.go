@@ -1,6 +1,7 @@
 package log
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,11 +25,11 @@ func (p *Partition) appendReplica(a Append) (Appended, error) {
 	all := Appended{BaseOffset: p.End(), LastOffset: p.End() - 1, MaxTimestamp: -1, Start: p.Start()}
 	for i, rest := 0, a.Records; len(rest) > 0; i++ {
 		h, err := batch.ParseHeader(rest)
+		if errors.Is(err, batch.ErrShort) || err == nil && h.Size() > len(rest) {
+			return all, nil // A leader may cut the last batch where its limit says.
+		}
 		if err != nil {
 			return all, fmt.Errorf("append to %v: %w", p.id, err)
-		}
-		if h.Size() > len(rest) {
-			return all, nil // A leader cuts the last batch where its limit says.
 		}
 		one, err := p.appendOne(rest[:h.Size()], &a)
 		if err != nil {

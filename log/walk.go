@@ -1,6 +1,7 @@
 package log
 
 import (
+	"errors"
 	"math"
 
 	"github.com/mainstem/mainstem/log/commitlog"
@@ -129,7 +130,7 @@ func (p *Partition) bytesBelow(offset int64) (int64, error) {
 	}
 	for attempt := 0; ; attempt++ {
 		sum = 0
-		if err := w.walk(); err == nil || attempt == maxAttempts {
+		if err := w.walk(); !errors.Is(err, commitlog.ErrSegmentGone) || attempt == maxAttempts {
 			return sum, err
 		}
 	}
