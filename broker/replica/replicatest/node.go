@@ -23,8 +23,8 @@ type Options struct {
 	Dir       string   // a temporary directory if empty
 	Overrides []string // "key=value" settings of the broker
 	Events    replica.Events
-	// Advanced is called after the partitions have taken an advance in.
-	Advanced func([]*log.Partition)
+	// Log changes the options of the store.
+	Log func(*log.Options)
 }
 
 // Node is one broker's partitions.
@@ -64,26 +64,40 @@ func Open(tb testing.TB, o Options) *Node {
 
 func (n *Node) start() {
 	n.TB.Helper()
+	require.NoError(n.TB, n.open())
+}
+
+func (n *Node) tryStart() bool {
+	n.TB.Helper()
+	if n.open() == nil {
+		return true
+	}
+	n.Store = nil
+	return false
+}
+
+func (n *Node) open() error {
+	n.TB.Helper()
 	overrides, err := config.ParseOverrides(n.Options.Overrides)
 	require.NoError(n.TB, err)
 	static, err := config.Load(config.Options{Sources: []config.Source{overrides}})
 	require.NoError(n.TB, err)
 	n.Live = config.NewLive(static)
 	n.Metrics = metrics.New(metrics.Options{})
-	n.Store, err = log.Open(log.Options{
+	o := log.Options{
 		FS: n.Options.FS, Dir: n.Options.Dir, ClusterID: "cluster", NodeID: NodeID,
-		SegmentBytes: 8 << 20, RingBytes: 4 << 20,
-		Events: log.Events{Advanced: func(ps []*log.Partition) {
-			replica.Advanced(ps)
-			if n.Options.Advanced != nil {
-				n.Options.Advanced(ps)
-			}
-		}},
-	})
-	require.NoError(n.TB, err)
+		SegmentBytes: 8 << 20, RingBytes: 4 << 20, Events: log.Events{Advanced: replica.Advanced},
+	}
+	if n.Options.Log != nil {
+		n.Options.Log(&o)
+	}
+	if n.Store, err = log.Open(o); err != nil {
+		return err
+	}
 	n.Set = replica.NewSet(replica.Options{
 		Store: n.Store, NodeID: NodeID, Live: n.Live, Metrics: n.Metrics, Fenced: n.Fenced.Load, Events: n.Options.Events,
 	})
+	return nil
 }
 
 // Restart closes the store and opens it again, raises the leader epochs as a
@@ -100,6 +114,16 @@ func (n *Node) Reopen() {
 	n.start()
 	n.RaiseEpochs()
 	require.NoError(n.TB, n.Set.Apply(n.Image, meta.Diff(meta.Empty(), n.Image)))
+}
+
+// TryReopen is Reopen after a crash that may have taken what the store needs.
+func (n *Node) TryReopen() bool {
+	n.TB.Helper()
+	if !n.tryStart() {
+		return false
+	}
+	n.RaiseEpochs()
+	return n.Set.Apply(n.Image, meta.Diff(meta.Empty(), n.Image)) == nil
 }
 
 // ReopenAsIs is Reopen without the leader epochs being raised.
