@@ -54,15 +54,13 @@ func shellWord(s string) string {
 // bootstrapOf is the address that a client on this machine would use: that of
 // the first listener, with the port that it got.
 func bootstrapOf(b *broker.Broker, static *config.Static) string {
-	for _, l := range static.Listeners() {
-		host, port := l.Host, strconv.Itoa(l.Port)
-		if addr := b.Addrs()[l.Name]; addr != nil {
-			_, port, _ = net.SplitHostPort(addr.String())
-		}
-		if host == "" || host == "0.0.0.0" || host == "::" {
-			host = "127.0.0.1"
-		}
-		return net.JoinHostPort(host, port)
+	first := static.Listeners()[0] // There is always one.
+	host, port := first.Host, strconv.Itoa(first.Port)
+	if addr := b.Addrs()[first.Name]; addr != nil {
+		_, port, _ = net.SplitHostPort(addr.String())
 	}
-	return ""
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
 }
