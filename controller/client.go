@@ -61,7 +61,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		return nil, fmt.Errorf("open metadata: %w", err)
 	}
 	c.image.Store(meta.Empty())
-	if err := persist(ctx, &c.opts, listTimeout, c.list); err != nil {
+	if err := persist(ctx, &c.opts, listTimeout, listTimeout, c.list); err != nil {
 		c.release()
 		return nil, fmt.Errorf("open metadata: read %s: %w", o.where(), err)
 	}
@@ -82,7 +82,7 @@ func (c *Client) open(ctx context.Context) (err error) {
 		}
 		c.etcd = c.embedded.client()
 	}
-	err = persist(ctx, &c.opts, attemptTimeout, func(attempt context.Context) (err error) {
+	err = persist(ctx, &c.opts, firstAttempt, attemptTimeout, func(attempt context.Context) (err error) {
 		if c.etcd == nil {
 			if c.etcd, err = connect(ctx, &c.opts); err != nil {
 				return err

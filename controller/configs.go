@@ -2,11 +2,9 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"maps"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
@@ -34,9 +32,6 @@ func (c *Client) AlterConfigs(ctx context.Context, r meta.Resource, change func(
 		rev, err = edit.try(ctx)
 		return err
 	})
-	if errors.Is(err, rpctypes.ErrRequestTooLarge) {
-		return refuse(kerr.InvalidConfig, "The configs of '%s' are too big to be stored: the limit is %d bytes in all.", r.Name, maxRequestBytes)
-	}
 	if err != nil {
 		return err
 	}
@@ -92,7 +87,12 @@ func (e *configEdit) try(ctx context.Context) (rev int64, err error) {
 	if e.wanted = next; next == nil {
 		e.wanted = map[string]string{}
 	}
-	op := clientv3.OpPut(e.key, string(meta.EncodeConfigs(next)))
+	value := meta.EncodeConfigs(next)
+	if len(value) > bytesPerTxn {
+		return 0, &verdict{refuse(kerr.InvalidConfig, "The configs of '%s' take %d bytes, which is too big to be stored; the limit is %d.",
+			e.resource.Name, len(value), bytesPerTxn)}
+	}
+	op := clientv3.OpPut(e.key, string(value))
 	if len(next) == 0 {
 		op = clientv3.OpDelete(e.key)
 	}

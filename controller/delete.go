@@ -46,12 +46,12 @@ func (c *Client) DeleteTopics(ctx context.Context, ids []meta.TopicID) []error {
 
 // deletion is a group of topics on its way out of etcd.
 type deletion struct {
-	c        *Client
-	topics   []*meta.Topic
-	errs     []error
-	pending  []int // into topics: found in etcd by the last attempt
-	attempts int
-	rev      int64
+	c       *Client
+	topics  []*meta.Topic
+	errs    []error
+	pending []int // into topics: found in etcd by the last attempt
+	unsure  bool  // an attempt may have been carried out
+	rev     int64
 }
 
 // deleteGroup deletes topics in one transaction, but for those that are gone already.
@@ -72,13 +72,13 @@ func (c *Client) deleteGroup(ctx context.Context, topics []*meta.Topic) (errs []
 }
 
 func (d *deletion) try(ctx context.Context) error {
-	d.attempts++
 	cmps, ops, err := d.plan(ctx)
 	if err != nil || len(ops) == 0 {
 		return err
 	}
 	resp, err := d.c.txn(ctx, cmps, ops)
 	if err != nil {
+		d.unsure = true
 		return err
 	}
 	if !resp.Succeeded {
@@ -88,7 +88,7 @@ func (d *deletion) try(ctx context.Context) error {
 	return nil
 }
 
-// plan reads what is there and works out what to do. A topic that is gone is unknown, unless an attempt before this one did it.
+// plan reads what is there and works out what to do. A topic that is gone is unknown, unless an attempt before this one may have done it.
 func (d *deletion) plan(ctx context.Context) (cmps []clientv3.Cmp, ops []clientv3.Op, err error) {
 	d.pending = d.pending[:0]
 	keys := make([]string, 0, 2*len(d.topics))
@@ -105,7 +105,7 @@ func (d *deletion) plan(ctx context.Context) (cmps []clientv3.Cmp, ops []clientv
 		switch {
 		case isUnreadable(err):
 			return nil, nil, err
-		case err != nil && stone.value != nil && d.attempts > 1:
+		case err != nil && stone.value != nil && d.unsure:
 			d.errs[i], d.rev = nil, max(d.rev, stone.mod)
 		case err != nil:
 			d.errs[i] = unknownTopic(t.ID)

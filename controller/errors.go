@@ -72,6 +72,8 @@ func isFinal(err error) bool {
 	switch code {
 	case codes.InvalidArgument, codes.PermissionDenied, codes.FailedPrecondition, codes.Unimplemented, codes.OutOfRange, codes.NotFound:
 		return !errors.Is(err, rpctypes.ErrInvalidAuthToken) && !errors.Is(err, rpctypes.ErrAuthOldRevision)
+	case codes.ResourceExhausted: // A message that is too large, but also an etcd that is busy or full.
+		return !errors.Is(err, rpctypes.ErrTooManyRequests) && !errors.Is(err, rpctypes.ErrNoSpace)
 	default:
 		return false
 	}

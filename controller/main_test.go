@@ -51,6 +51,10 @@ func startShared() (*shared, error) {
 }
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		runChild(dir)
+		return
+	}
 	code := m.Run()
 	if s, err := etcd(); err == nil {
 		s.server.Close()

@@ -159,7 +159,8 @@ func (c *Client) hold() meta.Live {
 	return meta.Live{Incarnation: c.session.incarnation, Owner: c.owner}
 }
 
-// replace takes the node id over from ourselves or from a process that is known to be dead; else it says who has it.
+// replace takes the node id over from ourselves or from a process that is known to be dead (or has no lease, which no process
+// would do); else it says who has it.
 func (c *Client) replace(ctx context.Context, key string, seen *clientv3.TxnResponse, puts []clientv3.Op) (*clientv3.TxnResponse, *holder, error) {
 	kvs := seen.Responses[0].GetResponseRange().GetKvs()
 	if len(kvs) == 0 {
@@ -170,7 +171,7 @@ func (c *Client) replace(ctx context.Context, key string, seen *clientv3.TxnResp
 		return nil, nil, &unreadableError{fmt.Errorf("read key %q: %w", key, err)}
 	}
 	old := clientv3.LeaseID(kvs[0].Lease)
-	if !c.isDead(live) {
+	if old != clientv3.NoLease && !c.isDead(live) {
 		left, err := c.etcd.TimeToLive(ctx, old)
 		if err != nil {
 			return nil, nil, err

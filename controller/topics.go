@@ -3,6 +3,7 @@ package controller
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -216,10 +217,10 @@ func (c *Client) CreatePartitions(ctx context.Context, id meta.TopicID, from int
 		return err
 	}
 	var rev int64
-	attempts := 0
+	unsure := false
 	err = c.commit(ctx, func(ctx context.Context) (err error) {
-		attempts++
-		rev, err = c.tryPartitions(ctx, t, from, parts, attempts > 1)
+		rev, err = c.tryPartitions(ctx, t, from, parts, unsure)
+		unsure = unsure || err != nil && !errors.Is(err, errAgain)
 		return err
 	})
 	if err != nil {
@@ -231,8 +232,8 @@ func (c *Client) CreatePartitions(ctx context.Context, id meta.TopicID, from int
 	return errs[0]
 }
 
-// tryPartitions adds partitions if nothing came between. repeated: an attempt before this one may have been carried out.
-func (c *Client) tryPartitions(ctx context.Context, t *meta.Topic, from int, parts []meta.Partition, repeated bool) (int64, error) {
+// tryPartitions adds partitions if nothing came between. unsure: an attempt before this one may have been carried out.
+func (c *Client) tryPartitions(ctx context.Context, t *meta.Topic, from int, parts []meta.Partition, unsure bool) (int64, error) {
 	key, first := c.keys.Topic(t.Name), from/meta.ChunkPartitions
 	seen, err := c.read(ctx, key, c.keys.Chunk(t.ID, first))
 	if err != nil {
@@ -250,7 +251,7 @@ func (c *Client) tryPartitions(ctx context.Context, t *meta.Topic, from int, par
 	}
 	before := chunk[:min(from%meta.ChunkPartitions, len(chunk))]
 	all := append(before[:len(before):len(before)], parts...)
-	if repeated && rec.Partitions == from+len(parts) {
+	if unsure && rec.Partitions == from+len(parts) {
 		whole := all[:min(len(all), meta.ChunkPartitions)]
 		if bytes.Equal(meta.EncodeChunk(whole), seen[1].value) {
 			return seen[0].mod, nil
