@@ -252,3 +252,35 @@ func BenchmarkRecover(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkFloor is a bare write and sync of a file that was written before: what BenchmarkCommitAlone is to be compared with, in the
+// same run.
+func BenchmarkFloor(b *testing.B) {
+	for _, size := range []int{1 << 10, 16 << 10, 256 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("size=%dK", size>>10), func(b *testing.B) {
+			const fileBytes = 64 << 20
+			f, err := vfs.OS().Create(b.TempDir() + "/floor")
+			require.NoError(b, err)
+			buf := make([]byte, max(size, 1<<20))
+			for off := int64(0); off < fileBytes; off += int64(len(buf)) {
+				_, err := f.WriteAt(buf, off)
+				require.NoError(b, err)
+			}
+			require.NoError(b, f.Sync())
+			buf = buf[:size]
+			b.SetBytes(int64(size))
+			b.ResetTimer()
+			for i := range b.N {
+				_, err := f.WriteAt(buf, int64(i*size)%(fileBytes-int64(size)))
+				if err == nil {
+					err = f.SyncData()
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.StopTimer()
+			require.NoError(b, f.Close())
+		})
+	}
+}

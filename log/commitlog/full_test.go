@@ -139,6 +139,46 @@ func TestAFullDiskIsNoReasonNotToOpen(t *testing.T) {
 	})
 }
 
+// TestWhatAFullDiskPutOffIsDoneBeforeTheLogCountsAsClean stops a log that could not write down what recovery found.
+func TestWhatAFullDiskPutOffIsDoneBeforeTheLogCountsAsClean(t *testing.T) {
+	for _, room := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			fs := vfs.NewMem(1)
+			fs.SetCapacity(400 << 10)
+			l, _ := reopen(t, fullOptions(fs))
+			places := fill(t, l)
+			_, err := read(l, places[len(places)-1])
+			require.NoError(t, err)
+			fs = fs.Crash(nil)
+			_ = l.Close()
+			require.NoError(t, fs.Remove("data/"+reserveName))
+			takeRest(t, fs)
+			full := errorfs.New(fs)
+			noRoom := full.Fail(errorfs.Rule{Kinds: errorfs.Create | errorfs.Write, Path: manifestName, Times: errorfs.Forever, Err: vfs.ErrNoSpace})
+			l, frames := reopen(t, fullOptions(full))
+			require.Len(t, frames, len(places))
+			require.Positive(t, noRoom.Hits())
+			_, err = appendBatch(l, PartitionID{}, 5000, 100)
+			require.ErrorIs(t, err, ErrDiskFull)
+			require.ErrorIs(t, internal(l, 10), ErrDiskFull)
+			_, err = read(l, places[len(places)-1])
+			require.NoError(t, err)
+			if room {
+				noRoom.Stop()
+				require.NoError(t, fs.Remove("others"))
+				require.NoError(t, l.Close())
+			} else {
+				require.ErrorIs(t, l.Close(), ErrDiskFull)
+				noRoom.Stop()
+				require.NoError(t, fs.Remove("others"))
+			}
+			l, frames = reopen(t, fullOptions(fs))
+			require.Len(t, frames, len(places))
+			require.NoError(t, l.Close())
+		})
+	}
+}
+
 // TestAFullDiskLeavesRoomToDelete: whoever frees space must be able to say so, also after a crash on a full disk.
 func TestAFullDiskLeavesRoomToDelete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -176,7 +176,11 @@ func (l *Log) Close() error {
 
 // closeClean writes the manifest of a clean stop.
 func (l *Log) closeClean() error {
-	if err := l.sealFilled(); err != nil {
+	err := l.finishOpening() // Else the tail that recovery found would pass for empty.
+	if err == nil {
+		err = l.sealFilled()
+	}
+	if err != nil {
 		return fmt.Errorf("close log: %w", err)
 	}
 	l.mu.Lock()
@@ -185,7 +189,7 @@ func (l *Log) closeClean() error {
 		last = l.cur.row()
 	}
 	l.mu.Unlock()
-	err := l.edit(func(m *manifest) {
+	err = l.edit(func(m *manifest) {
 		m.clean = true
 		if r := m.row(last.id); r != nil {
 			r.end, r.frames = last.end, last.frames
