@@ -132,10 +132,13 @@ func (s *Store) recover() error {
 	if err := s.log.Recover(r.frame); err != nil {
 		return err
 	}
-	if open := s.log.Manifest().Segments; !complete && m.Clean && len(open) > 0 {
+	if !complete && m.Clean {
 		// A clean stop without a checkpoint of its own: the open segment goes on, so its frames are read here.
-		if last := open[len(open)-1]; !last.Sealed {
-			if err := s.log.Scan(last.ID, r.frame); err != nil {
+		for _, seg := range s.log.Manifest().Segments {
+			if seg.Sealed {
+				continue
+			}
+			if err := s.log.Scan(seg.ID, r.frame); err != nil {
 				return err
 			}
 		}
