@@ -44,13 +44,11 @@ func (a *API) Do(ctx context.Context, req kmsg.Request, conn *ConnInfo) (Reply, 
 			return Reply{}, err
 		}
 	}
-	if c.finish = a.Submit(c); c.finish == nil {
+	f := a.Submit(c)
+	if f == nil {
 		return Reply{}, ErrHandler
 	}
-	if c.state == callSilent {
-		return Reply{None: true}, nil
-	}
-	return c.complete(), nil
+	return c.Outcome(f), nil
 }
 
 // Finish waits for what its call needs, and gives the answer.

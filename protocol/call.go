@@ -111,6 +111,16 @@ func (c *Call) ErrorCode(err error) (code int16, message *string) {
 	return code, message
 }
 
+// Outcome waits for the reply of a call that was submitted without a server, for
+// which Submit has returned f.
+func (c *Call) Outcome(f Finish) Reply {
+	if c.state == callSilent {
+		return Reply{None: true}
+	}
+	c.finish = f
+	return c.complete()
+}
+
 // isReady says whether finishing the call will not wait.
 func (c *Call) isReady() bool {
 	return c.state != callOpen || c.ready != nil && c.ready()

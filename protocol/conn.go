@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -112,7 +111,7 @@ func (c *conn) ending(err error) error {
 		return *killed
 	}
 	switch {
-	case errors.Is(err, errDrained), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, errDrained), timedOut(err):
 		return nil
 	case errors.Is(err, io.EOF) && c.pending.Load() == 0:
 		return nil
@@ -124,6 +123,12 @@ func (c *conn) ending(err error) error {
 	}
 	c.cancel(err)
 	return err
+}
+
+// timedOut says that reading met its deadline, which only stopReading sets.
+func timedOut(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
 }
 
 // hangUp closes the connection so that the client still gets what was written:

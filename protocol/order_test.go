@@ -180,22 +180,24 @@ func TestCallsAreSubmittedWhileEarlierOnesWaitForTheDisk(t *testing.T) {
 // A request of which only a part has come is read on while the one before it
 // waits.
 func TestReadingGoesOnWhenMoreHasCome(t *testing.T) {
-	b := &fakeBroker{submitted: make(chan int32, 2), hold: make(chan struct{})}
-	s := serve(t, Options{APIs: b.apis()})
-	c := dial(t, s, "PLAINTEXT")
-	first, second := frameOf(produceTo(1, []byte("r")), 1, "c"), frameOf(produceTo(1, []byte("r")), 2, "c")
-	c.send(append(first[:len(first):len(first)], second[:20]...))
-	require.Equal(t, int32(1), <-b.submitted)
-	c.send(second[20:])
-	select {
-	case id := <-b.submitted:
-		require.Equal(t, int32(2), id)
-	case <-time.After(5 * time.Second):
-		require.Fail(t, "the second request was not read")
+	for _, part := range []int{2, 6, 20} {
+		b := &fakeBroker{submitted: make(chan int32, 2), hold: make(chan struct{})}
+		s := serve(t, Options{APIs: b.apis()})
+		c := dial(t, s, "PLAINTEXT")
+		first, second := frameOf(produceTo(1, []byte("r")), 1, "c"), frameOf(produceTo(1, []byte("r")), 2, "c")
+		c.send(append(first[:len(first):len(first)], second[:part]...))
+		require.Equal(t, int32(1), <-b.submitted)
+		c.send(second[part:])
+		select {
+		case id := <-b.submitted:
+			require.Equal(t, int32(2), id)
+		case <-time.After(5 * time.Second):
+			require.Fail(t, "the second request was not read", "after %d bytes of it", part)
+		}
+		close(b.hold)
+		c.answer(produceTo(1, nil), 1)
+		c.answer(produceTo(1, nil), 2)
 	}
-	close(b.hold)
-	c.answer(produceTo(1, nil), 1)
-	c.answer(produceTo(1, nil), 2)
 }
 
 // A server holds no more of a connection than it may, however much the client
