@@ -161,7 +161,22 @@ func (o *produce) run(ctx context.Context, topic string) error {
 	for _, h := range headers {
 		fixed = append(fixed, kgo.RecordHeader{Key: h[0], Value: []byte(h[1])})
 	}
-	return o.send(ctx, cl, source, topic, fixed)
+	return o.whyLate(ctx, cl, o.send(ctx, cl, source, topic, fixed))
+}
+
+// whyLate tells records that a broker does not take in time (its disk is full, its
+// partition has no leader) from a broker that is not there.
+func (o *produce) whyLate(ctx context.Context, cl *kgo.Client, err error) error {
+	if !errors.Is(err, kgo.ErrRecordTimeout) && !errors.Is(err, kgo.ErrRecordRetries) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if ping := cl.Ping(ctx); ping != nil {
+		return ping
+	}
+	return fail(exitRefused, "The broker's log says why; perhaps its disk is full.",
+		fmt.Errorf("the broker answers but did not take the records within %s", o.timeout))
 }
 
 // send writes all records of the source; the first failure ends it.
