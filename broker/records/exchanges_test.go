@@ -46,7 +46,7 @@ func deviations() map[string]string {
 	}
 }
 
-func recordedExchanges(t *testing.T) (out []exchange) {
+func recordedExchanges(t testing.TB) (out []exchange) {
 	f, err := os.Open("testdata/exchanges.jsonl")
 	require.NoError(t, err)
 	defer f.Close()
@@ -61,7 +61,7 @@ func recordedExchanges(t *testing.T) (out []exchange) {
 	return out
 }
 
-func topicID(t *testing.T, s string) (id meta.TopicID) {
+func topicID(t testing.TB, s string) (id meta.TopicID) {
 	b, err := hex.DecodeString(s)
 	require.NoError(t, err)
 	require.Equal(t, len(id), copy(id[:], b))

@@ -261,7 +261,7 @@ func (p *produce) await() {
 		return
 	}
 	if p.req.Acks == acksAll {
-		replica.AwaitReplicated(p.pending, time.Until(p.deadline))
+		replica.AwaitReplicated(p.pending, time.Until(p.deadline), p.call.Draining())
 	}
 	next := 0
 	for i := range p.rows {

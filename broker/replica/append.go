@@ -86,10 +86,10 @@ func (a *Pending) settled() bool {
 	return done
 }
 
-// AwaitReplicated waits until every append is replicated, or has failed, or the
-// time is over: those that are left get REQUEST_TIMED_OUT. It returns at once if
-// there is nothing to wait for.
-func AwaitReplicated(appends []Pending, timeout time.Duration) {
+// AwaitReplicated waits until every append is replicated, or has failed, or until the
+// time is over or stop is closed: those that are left get REQUEST_TIMED_OUT. It
+// returns at once if there is nothing to wait for.
+func AwaitReplicated(appends []Pending, timeout time.Duration, stop <-chan struct{}) {
 	if allSettled(appends) {
 		return
 	}
@@ -105,14 +105,16 @@ func AwaitReplicated(appends []Pending, timeout time.Duration) {
 		select {
 		case <-w.Signal():
 			w.Take()
+			continue
 		case <-timer.C:
-			for i := range appends {
-				if !appends[i].settled() {
-					appends[i].Err = kerr.RequestTimedOut
-				}
-			}
-			return
+		case <-stop:
 		}
+		for i := range appends {
+			if !appends[i].settled() {
+				appends[i].Err = kerr.RequestTimedOut
+			}
+		}
+		return
 	}
 }
 

@@ -300,14 +300,20 @@ func TestAcksAllWaitsForTheOtherReplicas(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, n.Set.Commit(a.Ticket))
 	appends := []replica.Pending{{Partition: p, Epoch: epoch, End: 1}}
-	replica.AwaitReplicated(appends, time.Millisecond)
+	replica.AwaitReplicated(appends, time.Millisecond, nil)
 	require.ErrorIs(t, appends[0].Err, kerr.RequestTimedOut)
+
+	stop := make(chan struct{})
+	close(stop)
+	appends[0].Err = nil
+	replica.AwaitReplicated(appends, time.Hour, stop)
+	require.ErrorIs(t, appends[0].Err, kerr.RequestTimedOut, "a server that shuts down does not wait")
 
 	// The other replica leaves the in-sync set while the produce waits.
 	done := make(chan error)
 	go func() {
 		appends := []replica.Pending{{Partition: p, Epoch: epoch, End: 1}}
-		replica.AwaitReplicated(appends, time.Hour)
+		replica.AwaitReplicated(appends, time.Hour, nil)
 		done <- appends[0].Err
 	}()
 	n.Elect("a", func(m *meta.Partition) { m.ISR = []int32{self} })
@@ -317,7 +323,7 @@ func TestAcksAllWaitsForTheOtherReplicas(t *testing.T) {
 	n.Elect("a", func(m *meta.Partition) { m.ISR = []int32{self, 2} })
 	go func() {
 		appends := []replica.Pending{{Partition: p, Epoch: epoch, End: 9}}
-		replica.AwaitReplicated(appends, time.Hour)
+		replica.AwaitReplicated(appends, time.Hour, nil)
 		done <- appends[0].Err
 	}()
 	n.Elect("a", func(m *meta.Partition) { m.Leader = 2 })
