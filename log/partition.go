@@ -32,11 +32,12 @@ type Partition struct {
 	head    headTime
 }
 
-// headTime caches the timestamp of the first live batch, so that a retention
-// pass need not look it up.
+// headTime caches the timestamp of the first live batch and where it lies, so
+// that a retention pass need not look it up.
 type headTime struct {
 	start     int64 // the log start that it is valid for
 	timestamp int64
+	seg       commitlog.SegmentID
 	known     bool
 }
 

@@ -15,15 +15,23 @@ import (
 // long as at least the limit is left. It also forgets idle producers.
 func (s *Store) Retain(now time.Time, policy func(*Partition) Retention) error {
 	var moves []startMove
-	var errs []error
 	var freed int64
 	idle := now.Add(-s.o.ProducerExpiry()).UnixMilli()
 	oldest := s.oldest()
+	limits := make(map[*Partition]Retention)
 	for _, p := range s.all() {
 		p.tidy(idle, oldest)
-		r := policy(p)
-		if !r.Delete || !p.mayExpire(now.UnixMilli(), r) {
-			continue
+		if r := policy(p); r.Delete && p.mayExpire(now.UnixMilli(), r) {
+			limits[p] = r
+		}
+	}
+	var errs []error
+	if err := s.findHeads(limits); err != nil {
+		errs = append(errs, fmt.Errorf("retain: %w", err))
+	}
+	for p, r := range limits {
+		if !p.mayExpire(now.UnixMilli(), r) {
+			continue // What was found of its head settles it.
 		}
 		m, err := p.planRetention(now.UnixMilli(), r)
 		if err != nil {
@@ -99,17 +107,21 @@ func (p *Partition) planRetention(now int64, r Retention) (startMove, error) {
 func (p *Partition) tryRetention(now int64, r Retention) (startMove, error) {
 	p.mu.Lock()
 	m := startMove{p: p, from: p.q.Start(), to: p.q.Start()}
+	first := commitlog.SegmentID(0)
+	if p.head.known && p.head.start == m.from {
+		first = p.head.seg
+	}
 	left := p.q.Bytes()
 	below := min(p.highWatermark.Load(), p.durable.Load())
 	p.mu.Unlock()
-	var stopped *queue.Entry
+	head := headTime{}
 	expired := func(newest int64) bool { return r.Ms >= 0 && now-newest > r.Ms }
 	surplus := func(size int64) bool { return r.Bytes >= 0 && left-size >= r.Bytes }
 	aging := true // Time stops at the first batch that is young enough.
 	remove := func(next, size int64) {
 		m.to, m.removed, left = next, m.removed+size, left-size
 	}
-	w := walker{p: p, from: m.from, minTimestamp: minTime}
+	w := walker{p: p, from: m.from, minTimestamp: minTime, lazy: true, first: first}
 	w.row = func(row *queue.Row) bool {
 		if row.Last >= below || !(aging && expired(row.MaxTimestamp)) && !surplus(row.Bytes) {
 			return false
@@ -118,10 +130,10 @@ func (p *Partition) tryRetention(now int64, r Retention) (startMove, error) {
 		remove(row.Last+1, row.Bytes)
 		return true
 	}
-	w.entry = func(_ commitlog.SegmentID, e *queue.Entry) bool {
+	w.entry = func(seg commitlog.SegmentID, e *queue.Entry) bool {
 		aging = aging && expired(e.MaxTimestamp)
 		if e.Next() > below || !aging && !surplus(int64(e.Size)) {
-			stopped = &queue.Entry{Base: e.Base, MaxTimestamp: e.MaxTimestamp}
+			head = headTime{start: m.to, timestamp: e.MaxTimestamp, seg: seg, known: true}
 			return false
 		}
 		remove(e.Next(), int64(e.Size))
@@ -132,9 +144,76 @@ func (p *Partition) tryRetention(now int64, r Retention) (startMove, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.head = headTime{}
-	if stopped != nil {
-		p.head = headTime{start: max(m.to, m.from), timestamp: stopped.MaxTimestamp, known: true}
-	}
+	p.head = head
 	return m, nil
+}
+
+// fewHeads is how many partitions are looked up one by one rather than by
+// going through whole directories.
+const fewHeads = 32
+
+// findHeads finds the first live batch of the partitions of which it is not
+// known. It goes through the directories, oldest first, so that each is read
+// once for all partitions.
+func (s *Store) findHeads(limits map[*Partition]Retention) error {
+	wanted := make(map[PartitionID]*Partition)
+	for p := range limits {
+		if p.headUnknown() {
+			wanted[p.id] = p
+		}
+	}
+	if len(wanted) <= fewHeads {
+		return nil
+	}
+	for _, seg := range s.segments.all() {
+		if len(wanted) == 0 {
+			return nil
+		}
+		if !seg.indexed() {
+			continue
+		}
+		if err := s.headsIn(seg, wanted); err != nil && !errors.Is(err, commitlog.ErrSegmentGone) {
+			return err
+		}
+	}
+	return nil
+}
+
+// headUnknown reports whether the first batch lies in an index and was not looked up.
+func (p *Partition) headUnknown() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	start := p.q.Start()
+	return !(p.head.known && p.head.start == start) && start < p.q.MemoryBase()
+}
+
+// headsIn notes and strikes off the partitions whose first batch lies in a segment.
+func (s *Store) headsIn(seg *segment, wanted map[PartitionID]*Partition) error {
+	x, err := s.indexes.get(seg)
+	if err != nil {
+		return s.indexFailed(seg, err)
+	}
+	defer s.indexes.release(x)
+	var failed error
+	err = x.Rows(func(id PartitionID, r queue.Row) bool {
+		p := wanted[id]
+		if p == nil || r.Entries == 0 || r.Last < p.Start() {
+			return true
+		}
+		p.mu.Lock()
+		start, cuts := p.q.Start(), p.q.Cuts()
+		p.mu.Unlock()
+		failed = x.Scan(&r, start, minTime, func(e *queue.Entry) bool {
+			if !queue.Live(cuts, e) {
+				return true
+			}
+			p.mu.Lock()
+			p.head = headTime{start: start, timestamp: e.MaxTimestamp, seg: seg.id, known: true}
+			p.mu.Unlock()
+			delete(wanted, id)
+			return false
+		})
+		return failed == nil
+	})
+	return s.indexFailed(seg, errors.Join(err, failed))
 }

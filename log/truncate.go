@@ -93,6 +93,7 @@ func (p *Partition) placeTruncate(room *commitlog.Reservation, r rewind, payload
 	p.q.Truncate(place.LSN, r.to, r.removed, r.producers)
 	p.touchLocked(place.LSN)
 	p.rewound = place.End()
+	p.head = headTime{}
 	p.publishLocked()
 	p.durable.Store(min(p.durable.Load(), r.to))
 	p.highWatermark.Store(min(p.highWatermark.Load(), r.to))

@@ -17,6 +17,10 @@ type walker struct {
 	p            *Partition
 	from         int64
 	minTimestamp int64 // batches that are older for sure may be left out
+	// lazy looks into one segment after the other, from the one named on,
+	// instead of finding all that hold the partition: for a walk that ends soon.
+	lazy  bool
+	first commitlog.SegmentID
 	// row may decide on all batches of a row at once: true passes over it.
 	// It is asked only if all of the row is live and at or above from.
 	row func(r *queue.Row) bool
@@ -54,32 +58,55 @@ func (w *walker) walk() error {
 
 // cold visits what indexes hold from *next on and moves *next behind it.
 func (w *walker) cold(next *int64, cuts []queue.Cut) (goOn bool, err error) {
-	rows, err := w.p.store.rows(w.p.id)
+	s := w.p.store
+	if w.lazy {
+		for _, seg := range s.segments.all() {
+			if seg.id < w.first || !seg.indexed() {
+				continue
+			}
+			row, ok, err := s.lookup(seg, w.p.id)
+			if err != nil {
+				return false, err
+			}
+			if !ok || row.Entries == 0 {
+				continue
+			}
+			if goOn, err := w.visit(&segmentRow{seg, row}, next, cuts); err != nil || !goOn {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	rows, err := s.rows(w.p.id)
 	if err != nil {
 		return false, err
 	}
-	goOn = true
 	for i := range rows {
-		r := &rows[i]
-		if r.row.Last < *next || r.row.MaxTimestamp < w.minTimestamp {
-			continue
-		}
-		if w.row != nil && r.row.First >= *next && allLive(cuts, r) && w.row(&r.row) {
-			*next = r.row.Last + 1
-			continue
-		}
-		err := w.p.store.scanRow(r, *next, w.minTimestamp, func(e *queue.Entry) bool {
-			if e.Next() > *next && queue.Live(cuts, e) {
-				*next = e.Next()
-				goOn = w.entry(r.seg.id, e)
-			}
-			return goOn
-		})
-		if err != nil || !goOn {
+		if goOn, err := w.visit(&rows[i], next, cuts); err != nil || !goOn {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// visit visits one row.
+func (w *walker) visit(r *segmentRow, next *int64, cuts []queue.Cut) (goOn bool, err error) {
+	if r.row.Last < *next || r.row.MaxTimestamp < w.minTimestamp {
+		return true, nil
+	}
+	if w.row != nil && r.row.First >= *next && allLive(cuts, r) && w.row(&r.row) {
+		*next = r.row.Last + 1
+		return true, nil
+	}
+	goOn = true
+	err = w.p.store.scanRow(r, *next, w.minTimestamp, func(e *queue.Entry) bool {
+		if e.Next() > *next && queue.Live(cuts, e) {
+			*next = e.Next()
+			goOn = w.entry(r.seg.id, e)
+		}
+		return goOn
+	})
+	return goOn, err
 }
 
 // allLive reports whether no cut reaches into the row.
