@@ -1,6 +1,8 @@
 package records
 
 import (
+	"errors"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/mainstem/mainstem/broker/replica"
@@ -216,7 +218,7 @@ func (f *fetch) refuse(pt *part, row *fetchRow) {
 		return
 	}
 	t.Stats.FailedFetches.Inc()
-	if f.req.Version >= 16 && (pt.err == kerr.NotLeaderForPartition || pt.err == kerr.FencedLeaderEpoch) {
+	if f.req.Version >= 16 && (errors.Is(pt.err, kerr.NotLeaderForPartition) || errors.Is(pt.err, kerr.FencedLeaderEpoch)) {
 		row.hint = f.leaders.hintFor(t, pt.key.index)
 	}
 }
@@ -236,7 +238,7 @@ func (f *fetch) topic(pt *part) *replica.Topic {
 // code is what the client is told of an error. That its own request made no sense
 // is not worth a report.
 func (f *fetch) code(err error) int16 {
-	if err == kerr.UnknownServerError {
+	if errors.Is(err, kerr.UnknownServerError) {
 		return kerr.UnknownServerError.Code
 	}
 	code, _ := f.call.ErrorCode(err)

@@ -26,7 +26,7 @@ func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 }
 
 // elapse lets virtual time pass.
-func elapse(d time.Duration) { time.Sleep(d) }
+func elapse(d time.Duration) { <-time.After(d) }
 
 // parked is a fetch that runs on a goroutine of its own.
 type parked struct {
@@ -59,7 +59,7 @@ func TestFetchWaitsForDataOrTime(t *testing.T) {
 
 		began = time.Now()
 		p := r.park(t.Context(), req)
-		time.Sleep(300 * time.Millisecond)
+		elapse(300 * time.Millisecond)
 		require.True(t, p.waits())
 		_, n := r.h.Parked()
 		require.Equal(t, 1, n)

@@ -135,7 +135,7 @@ func listOffsetCode(c *protocol.Call, err error, version int16) int16 {
 	switch {
 	case err == nil:
 		return 0
-	case err == kerr.UnknownServerError: // The client's own fault, so there is nothing to report.
+	case errors.Is(err, kerr.UnknownServerError): // The client's own fault, so there is nothing to report.
 		return kerr.UnknownServerError.Code
 	case version < 5 && errors.Is(err, kerr.OffsetNotAvailable):
 		err = kerr.LeaderNotAvailable

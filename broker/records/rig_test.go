@@ -75,8 +75,8 @@ func (r *rig) submit(ctx context.Context, req kmsg.Request) (*protocol.Call, pro
 // do handles a request without sockets and decodes the answer.
 func (r *rig) do(req kmsg.Request) kmsg.Response {
 	r.t.Helper()
-	_, finish := r.submit(context.Background(), req)
-	return r.decode(req, finish())
+	c, finish := r.submit(context.Background(), req)
+	return r.decode(req, c.Outcome(finish))
 }
 
 func (r *rig) decode(req kmsg.Request, reply protocol.Reply) kmsg.Response {
@@ -95,10 +95,9 @@ func (r *rig) decode(req kmsg.Request, reply protocol.Reply) kmsg.Response {
 
 // client speaks to the handlers through a real server.
 type client struct {
-	t     testing.TB
-	nc    net.Conn
-	corr  int32
-	sends int
+	t    testing.TB
+	nc   net.Conn
+	corr int32
 }
 
 func (r *rig) dial() *client {

@@ -80,7 +80,7 @@ func (s *Set) sweepLocked(img *meta.Image) {
 	unclaimed := make(map[meta.TopicID]int)
 	names := make(map[meta.TopicID]string)
 	for l := range s.store.Partitions() {
-		id := meta.TopicID(l.ID().Topic)
+		id := l.ID().Topic
 		if img.TopicByID(id) != nil {
 			continue
 		}
@@ -111,7 +111,7 @@ func (s *Set) deleteLocked() error {
 	}
 	var ids []log.PartitionID
 	for l := range s.store.Partitions() {
-		if _, gone := s.undeleted[meta.TopicID(l.ID().Topic)]; gone {
+		if _, gone := s.undeleted[l.ID().Topic]; gone {
 			ids = append(ids, l.ID())
 		}
 	}
@@ -138,7 +138,7 @@ func EpochLag(store *log.Store, img *meta.Image, nodeID int32) int32 {
 	by := int32(1)
 	for l := range store.Partitions() {
 		id := l.ID()
-		t := img.TopicByID(meta.TopicID(id.Topic))
+		t := img.TopicByID(id.Topic)
 		if t == nil || int(id.Partition) >= len(t.Partitions) {
 			continue
 		}
