@@ -10,7 +10,7 @@ import (
 
 // apis is the whole table of what this broker serves; ApiVersions is made from it.
 func (b *Broker) apis() []protocol.API {
-	return slices.Concat(b.records.APIs(), b.admin.APIs())
+	return slices.Concat(b.records.APIs(), b.admin.APIs(), b.groups.APIs())
 }
 
 // features are those that clients and tools look at. metadata.version stands for

@@ -27,6 +27,7 @@ func (b *Broker) apply(img *meta.Image, d meta.Delta) {
 	if err := b.replicas.Apply(img, d); err != nil {
 		b.logger.Error("partitions could not be opened; it is tried again", zap.Error(err))
 	}
+	b.coordinate(d)
 	b.logTopics(d)
 }
 

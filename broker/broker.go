@@ -14,11 +14,13 @@ import (
 
 	"github.com/mainstem/mainstem/broker/admin"
 	"github.com/mainstem/mainstem/broker/config"
+	"github.com/mainstem/mainstem/broker/groups"
 	"github.com/mainstem/mainstem/broker/http"
 	"github.com/mainstem/mainstem/broker/metrics"
 	"github.com/mainstem/mainstem/broker/records"
 	"github.com/mainstem/mainstem/broker/replica"
 	"github.com/mainstem/mainstem/controller"
+	"github.com/mainstem/mainstem/controller/meta"
 	"github.com/mainstem/mainstem/log"
 	"github.com/mainstem/mainstem/protocol"
 )
@@ -45,6 +47,7 @@ type Broker struct {
 	replicas *replica.Set
 	records  *records.Handlers
 	admin    *admin.Handlers
+	groups   *groups.Handlers
 	server   *protocol.Server
 
 	phase   atomic.Int32 // metrics.Phase
@@ -53,6 +56,9 @@ type Broker struct {
 	running sync.WaitGroup
 	deleted chan struct{} // deletions wait to be acknowledged
 	acks    deletions
+
+	// offsetsTopic is the __consumer_offsets that is coordinated; apply's own.
+	offsetsTopic meta.TopicID
 
 	// undo closes what is open, the last first.
 	undo []func(context.Context) error
@@ -75,7 +81,7 @@ func Open(ctx context.Context, o Options) (*Broker, error) {
 	}
 	b.phase.Store(int32(metrics.Starting))
 	for _, step := range []func(context.Context) error{
-		b.lock, b.openHTTP, b.openMetadata, b.openLog, b.openPartitions, b.openListeners, b.join, b.serve,
+		b.lock, b.openHTTP, b.openMetadata, b.openLog, b.openPartitions, b.openCoordinators, b.openListeners, b.join, b.serve,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.closeAll(context.Background()))

@@ -25,9 +25,9 @@ type Marker struct {
 type Replay struct {
 	// Record is a record; producer is NoProducer unless it is part of a
 	// transaction. Its bytes are only lent.
-	Record func(r Record, producer int64) error
+	Record func(r Record, producer int64)
 	// End is the end of a transaction.
-	End func(m Marker) error
+	End func(m Marker)
 }
 
 // Journal is a partition of an internal topic, led by this broker in one leader

@@ -5,7 +5,8 @@ package coordinator
 type Machine interface {
 	// Replay takes in a record of the log. producer is NoProducer unless the
 	// record is part of a transaction: then it counts once that has ended well.
-	// The record's bytes are only lent.
+	// The record's bytes are only lent. An error says that it cannot be read: it
+	// is reported and left out.
 	Replay(r Record, producer int64) error
 	// ReplayEnd takes in the end of a transaction.
 	ReplayEnd(m Marker) error

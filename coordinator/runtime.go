@@ -21,6 +21,8 @@ type Options[M Machine] struct {
 type Events struct {
 	// Loaded is called when a partition's records are replayed.
 	Loaded func(partition int32, records int, took time.Duration)
+	// Unreadable is called for a record that the machine cannot read: it is left out.
+	Unreadable func(partition int32, err error)
 	// Resigned is called when a journal has failed; the shard loads again.
 	Resigned func(partition int32, err error)
 }

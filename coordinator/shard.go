@@ -128,11 +128,11 @@ func (s *Shard[M]) lead() error {
 	m := s.opts.New(s.partition)
 	began, records := time.Now(), 0
 	err := s.journal.Load(Replay{
-		Record: func(r Record, producer int64) error {
+		Record: func(r Record, producer int64) {
 			records++
-			return m.Replay(r, producer)
+			s.unreadable(m.Replay(r, producer))
 		},
-		End: m.ReplayEnd,
+		End: func(marker Marker) { s.unreadable(m.ReplayEnd(marker)) },
 	}, s.stop)
 	if err != nil {
 		m.Resigned(clientError(err))
@@ -150,6 +150,12 @@ func (s *Shard[M]) lead() error {
 	}
 	s.drop(m, t, c, err)
 	return err
+}
+
+func (s *Shard[M]) unreadable(err error) {
+	if err != nil && s.opts.Events.Unreadable != nil {
+		s.opts.Events.Unreadable(s.partition, err)
+	}
 }
 
 // open lets requests in.

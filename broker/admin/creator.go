@@ -54,6 +54,9 @@ func (c *creator) want(names []string) {
 	}
 }
 
+// CreateInternal asks for an internal topic to be made. It does not wait.
+func (h *Handlers) CreateInternal(name string) { h.creator.want([]string{name}) }
+
 // run makes what is wanted until nothing is left.
 func (c *creator) run() {
 	for {
@@ -111,7 +114,8 @@ func (h *Handlers) planAutomatic(image *meta.Image, name string) topicPlan {
 	if prefix := internalSettings(name); prefix != "" {
 		p.Internal = true
 		partitions = h.opts.Live.Int(prefix + ".num.partitions")
-		replicas = h.opts.Live.Int(prefix + ".replication.factor")
+		// A small cluster has no room for as many replicas as a large one should have.
+		replicas = min(h.opts.Live.Int(prefix+".replication.factor"), max(1, len(candidates(image))))
 		p.Configs = h.internalConfigs(name, prefix)
 	}
 	p.Assignments, p.err = place(candidates(image), partitions, replicas, image.PartitionCount())

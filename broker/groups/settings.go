@@ -1,0 +1,50 @@
+package groups
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/mainstem/mainstem/broker/config"
+	"github.com/mainstem/mainstem/coordinator"
+	"github.com/mainstem/mainstem/coordinator/group"
+)
+
+// followSettings keeps what machines ask for at hand.
+func (h *Handlers) followSettings() {
+	h.readSettings(nil)
+	h.live.OnChange(h.readSettings, "group.max.size")
+}
+
+func (h *Handlers) readSettings(*config.Values) {
+	l := h.live
+	h.settings.Store(&group.Settings{
+		InitialRebalanceDelay: l.Millis("group.initial.rebalance.delay.ms"),
+		MinSessionTimeout:     l.Millis("group.min.session.timeout.ms"),
+		MaxSessionTimeout:     l.Millis("group.max.session.timeout.ms"),
+		MaxSize:               l.Int("group.max.size"),
+		OffsetMetadataMax:     l.Int("offset.metadata.max.bytes"),
+		OffsetRetention:       time.Duration(l.Int64("offsets.retention.minutes")) * time.Minute,
+		OffsetRetentionCheck:  l.Millis("offsets.retention.check.interval.ms"),
+	})
+}
+
+// Events are lines about the shards of an internal topic.
+func Events(topic string, l *zap.Logger) coordinator.Events {
+	return coordinator.Events{
+		Loaded: func(partition int32, records int, took time.Duration) {
+			if records > 0 {
+				l.Info("coordinator loaded", zap.String("topic", topic), zap.Int32("partition", partition),
+					zap.Int("records", records), zap.Duration("took", took))
+			}
+		},
+		Unreadable: func(partition int32, err error) {
+			l.Error("a record of an internal topic cannot be read and is left out", zap.String("topic", topic),
+				zap.Int32("partition", partition), zap.Error(err))
+		},
+		Resigned: func(partition int32, err error) {
+			l.Warn("coordinator could not write its state; it is loaded again", zap.String("topic", topic),
+				zap.Int32("partition", partition), zap.Error(err))
+		},
+	}
+}
