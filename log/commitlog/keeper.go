@@ -35,6 +35,9 @@ func (l *Log) keeper() {
 
 // keep does what there is to do, and returns what must be tried again later.
 func (l *Log) keep() error {
+	if l.Poisoned() != nil {
+		return nil // The manifest on disk may not be the one in memory: no file is touched any more.
+	}
 	l.free()
 	err := l.finishOpening()
 	if err == nil {

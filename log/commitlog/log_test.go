@@ -23,7 +23,7 @@ func TestWhatIsCommittedIsReadBackAfterACleanStop(t *testing.T) {
 		want = append(want, found{Header{Data, id, 3, i, 1, 1000 + i}, p, got})
 		require.Equal(t, string(testBatch(i, 3, 1, 61+int(i*37%3000), uint64(i))), got)
 	}
-	require.Equal(t, want[len(want)-1].Place.End(), l.Durable())
+	require.Equal(t, want[len(want)-1].End(), l.Durable())
 	for _, w := range want { // Most have left the memory.
 		got, err := read(l, w.Place)
 		require.NoError(t, err)

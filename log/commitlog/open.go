@@ -204,7 +204,11 @@ func (l *Log) stray(name string) *segment {
 		return nil
 	}
 	info, err := l.fs.Stat(l.path(name))
-	if err != nil || info.Size != l.o.SegmentBytes {
+	if err != nil {
+		l.report("look at unused segment", err) // It is removed instead.
+		return nil
+	}
+	if info.Size != l.o.SegmentBytes {
 		return nil
 	}
 	id, err := strconv.ParseUint(strings.TrimSuffix(name, segmentSuffix), 16, 64)

@@ -33,8 +33,7 @@ func (l *Log) prepare(size int64) error {
 	})
 	if err != nil {
 		_ = s.closeFile()
-		_ = l.fs.Remove(l.path(s.name)) // It is not listed, so it goes at the next open at the latest.
-		return fmt.Errorf("prepare segment: %w", err)
+		return fmt.Errorf("prepare segment: %w", err) // The file stays: the edit may have arrived. Else the next try takes it.
 	}
 	l.publish([]*segment{s}, nil)
 	l.mu.Lock()
@@ -65,17 +64,13 @@ func (l *Log) publish(add []*segment, without []SegmentID) {
 func (l *Log) makeFile(s *segment) error {
 	name := l.path(s.name)
 	open := l.fs.Create
-	if old := l.takeRecyclable(s.capacity); old != nil {
-		err := l.checkFree(0)
-		if err == nil {
-			err = l.fs.Rename(l.path(old.name), name)
-		}
-		if err != nil {
-			l.putRecyclable(old)
-			return err
-		}
+	recycled, err := l.recycle(name, s.capacity)
+	switch {
+	case err != nil:
+		return err
+	case recycled:
 		open = l.fs.OpenRW
-	} else if s.capacity == l.o.SegmentBytes {
+	case s.capacity == l.o.SegmentBytes:
 		if err := l.checkFree(s.capacity); err != nil {
 			return err
 		}
@@ -88,13 +83,34 @@ func (l *Log) makeFile(s *segment) error {
 	if err := f.Allocate(0, s.capacity); err != nil { // Takes nothing if the file is as large already.
 		return err
 	}
-	if _, err := f.WriteAt(s.segmentHead.encode(), 0); err != nil {
+	if _, err := f.WriteAt(s.encode(), 0); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
 		return err
 	}
 	return l.fs.SyncDir(l.o.Dir)
+}
+
+// recycle gives a dropped file of a size a new name, and reports whether there was one.
+func (l *Log) recycle(name string, size int64) (bool, error) {
+	for {
+		old := l.takeRecyclable(size)
+		if old == nil {
+			return false, nil
+		}
+		err := l.checkFree(0)
+		if err == nil {
+			err = l.fs.Rename(l.path(old.name), name)
+		}
+		if err == nil {
+			return true, nil
+		}
+		if !missing(err) { // One that somebody removed is of no use.
+			l.putRecyclable(old)
+			return false, err
+		}
+	}
 }
 
 // takeRecyclable returns a dropped segment whose file has that size, nil if there is none.
