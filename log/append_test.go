@@ -70,6 +70,25 @@ func TestARepeatedBatchIsAnsweredWithItsFirstOffsets(t *testing.T) {
 	require.EqualValues(t, 15, a.BaseOffset)
 }
 
+func TestOfACoordinatorsBatchWithoutSequenceOnlyEpochAndTransactionCount(t *testing.T) {
+	s := storetest.Open(t)
+	p := storetest.Create(t, s, 1, "__consumer_offsets", 1, log.Fsync)[0]
+	commit := func(epoch int16, transactional bool) error {
+		spec := batch.Spec{Transactional: transactional, Producer: &batch.Producer{ID: 4, Epoch: epoch, Sequence: -1}}
+		_, err := p.Append(log.Append{Records: storetest.Batch(t, spec, 1000, "offset"), LeaderEpoch: 1, Origin: log.Coordinator})
+		s.Kick()
+		return err
+	}
+	require.NoError(t, commit(1, true))
+	require.NoError(t, commit(1, true))
+	require.ErrorIs(t, commit(0, true), log.ErrProducerEpoch)
+	require.ErrorIs(t, commit(1, false), log.ErrTxnState)
+	require.EqualValues(t, 2, p.End())
+	first, ok := p.FirstUnstable()
+	require.True(t, ok)
+	require.Zero(t, first)
+}
+
 func TestSequencesWrapAlsoWithinABatch(t *testing.T) {
 	s := storetest.Open(t)
 	p := storetest.Create(t, s, 1, "orders", 1, log.Fsync)[0]

@@ -109,8 +109,10 @@ func (ps *Producers) Sorted() []*Producer {
 	return all
 }
 
-// Check decides on a batch that a client wants to append. A batch that is
-// stored already comes back as the remembered one.
+// Check decides on a batch that a client or a coordinator wants to append. A
+// batch that is stored already comes back as the remembered one. A
+// coordinator's batch on behalf of a producer has no sequence; of it only the
+// epoch and the transaction count.
 func (ps *Producers) Check(h *batch.Header) (*SeqBatch, error) {
 	if !h.HasProducer() {
 		return nil, nil
@@ -122,7 +124,7 @@ func (ps *Producers) Check(h *batch.Header) (*SeqBatch, error) {
 	if h.ProducerEpoch < p.Epoch {
 		return nil, ErrProducerEpoch
 	}
-	if h.ProducerEpoch == p.Epoch {
+	if h.ProducerEpoch == p.Epoch && h.BaseSequence >= 0 {
 		first, last := h.BaseSequence, h.LastSequence()
 		for i := range p.Batches() {
 			if b := &p.batches[i]; b.First == first && b.Last == last {
@@ -130,7 +132,7 @@ func (ps *Producers) Check(h *batch.Header) (*SeqBatch, error) {
 			}
 		}
 	}
-	if h.BaseSequence != p.nextSequence(h.ProducerEpoch) {
+	if h.BaseSequence >= 0 && h.BaseSequence != p.nextSequence(h.ProducerEpoch) {
 		return nil, ErrOutOfOrderSequence
 	}
 	if p.TxnStart >= 0 && !h.IsTransactional() {
