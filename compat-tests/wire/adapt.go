@@ -11,11 +11,12 @@ import (
 )
 
 // identities maps what the recorded broker handed out (topic ids, fetch session
-// ids, producer ids) to what the broker under test handed out in its place.
+// ids, producer ids, ids of group members) to what the broker under test handed out in its place.
 type identities struct {
 	topics    map[[16]byte][16]byte
 	sessions  map[int32]int32
 	producers map[int64]int64
+	members   map[string]string
 	shift     int64 // milliseconds between the recording and now
 }
 
@@ -27,6 +28,7 @@ func newIdentities() *identities {
 		topics:    map[[16]byte][16]byte{},
 		sessions:  map[int32]int32{},
 		producers: map[int64]int64{},
+		members:   map[string]string{},
 		shift:     time.Now().UnixMilli() - recordedAt,
 	}
 }
@@ -57,6 +59,8 @@ func (ids *identities) learn(want, got reflect.Value) {
 				if w.Int() >= 0 && g.Int() >= 0 {
 					ids.producers[w.Int()] = g.Int()
 				}
+			case name == "MemberID" && w.Kind() == reflect.String:
+				ids.learnMember(w.String(), g.String())
 			default:
 				ids.learn(w, g)
 			}
@@ -72,11 +76,23 @@ func (ids *identities) learn(want, got reflect.Value) {
 	}
 }
 
+// learnMember remembers a member id that was handed out. Both have one length: a
+// name and a random part.
+func (ids *identities) learnMember(want, got string) {
+	const shortest = 22
+	if want != got && len(want) == len(got) && len(want) >= shortest {
+		ids.members[want] = got
+	}
+}
+
 // adapt returns the request as it must be sent to the broker under test.
 func (ids *identities) adapt(e *Exchange) []byte {
 	out := bytes.Clone(e.Request)
 	for w, g := range ids.topics {
 		out = bytes.ReplaceAll(out, w[:], g[:])
+	}
+	for w, g := range ids.members {
+		out = bytes.ReplaceAll(out, []byte(w), []byte(g))
 	}
 	moved := *e
 	moved.Request = out

@@ -26,6 +26,7 @@ var varying = map[string]bool{
 	"LogAppendTime": true, "Timestamp": true, "FinalizedFeaturesEpoch": true,
 	"TotalBytes": true, "UsableBytes": true, "LastFetchTimestamp": true, "LastCaughtUpTimestamp": true,
 	"MaxTimestamp": true, "Dir": true, "ReplicaDirectoryID": true, "Documentation": true,
+	"MemberID": true, "LeaderID": true,
 }
 
 // unrelated are fields that say something about the machine or the moment only.

@@ -79,6 +79,9 @@ func (ids *identities) key(v reflect.Value, recorded bool) string {
 		}
 		return ""
 	}
+	if k := v.FieldByName("Key"); k.IsValid() && k.Kind() == reflect.String {
+		return k.String() // A coordinator's.
+	}
 	var parts []string
 	named := false
 	for _, f := range keyFields {
@@ -105,6 +108,9 @@ func (ids *identities) key(v reflect.Value, recorded bool) string {
 		}
 		if s, isString := field.Interface().(string); isString {
 			named = named || s != ""
+			if s == "" && !named {
+				s = `""`
+			}
 			parts = append(parts, s)
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -94,6 +95,15 @@ func step(e *Exchange, target, beside *side) ([]Difference, error) {
 	if err != nil {
 		return nil, err
 	}
+	for range 50 {
+		if !asksToWait(e, got) || asksToWait(e, e.Response) {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+		if got, gotOutcome, err = target.exchange(e); err != nil {
+			return nil, err
+		}
+	}
 	want, wantOutcome := e.Response, e.Outcome
 	if beside != nil {
 		if want, wantOutcome, err = beside.exchange(e); err != nil {
@@ -124,6 +134,37 @@ func step(e *Exchange, target, beside *side) ([]Difference, error) {
 	c := comparer{ids: ids, about: e}
 	c.compare("", reflect.ValueOf(wantResp), reflect.ValueOf(gotResp))
 	return c.found, nil
+}
+
+// asksToWait tells whether an answer says that a coordinator is still being made
+// or loaded, which the recording has waited for.
+func asksToWait(e *Exchange, raw []byte) bool {
+	if len(raw) == 0 {
+		return false
+	}
+	resp, err := decodeResponse(e, raw)
+	return err == nil && hasCode(reflect.ValueOf(resp), 14, 15, 16)
+}
+
+// hasCode tells whether an answer has one of some error codes anywhere.
+func hasCode(v reflect.Value, codes ...int64) bool {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return !v.IsNil() && hasCode(v.Elem(), codes...)
+	case reflect.Slice:
+		for i := range v.Len() {
+			if hasCode(v.Index(i), codes...) {
+				return true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); v.Type().Field(i).Name == "ErrorCode" && slices.Contains(codes, f.Int()) || hasCode(f, codes...) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func outcome(s string) string {
