@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -210,7 +211,7 @@ func TestReadersHoldABoundedPartOfTheMemory(t *testing.T) {
 	var pins []*Pinned
 	var places []Place
 	for i := range int64(200) {
-		p, err := appendBatch(l, PartitionID{}, i, 900)
+		p, err := appendBatch(l, PartitionID{}, i, 5000)
 		require.NoError(t, err)
 		places = append(places, p)
 		pin := &Pinned{}
@@ -224,12 +225,45 @@ func TestReadersHoldABoundedPartOfTheMemory(t *testing.T) {
 		for _, b := range pin.Buffers() {
 			got = append(got, b...)
 		}
-		require.Equal(t, string(testBatch(int64(i), 3, 1, 900, uint64(i))), string(got))
+		require.Equal(t, string(testBatch(int64(i), 3, 1, 5000, uint64(i))), string(got))
 		pin.Release()
 	}
 	require.Zero(t, l.ring.held.Load())
 	_, err := read(l, places[0])
 	require.NoError(t, err)
+	require.NoError(t, l.Close())
+}
+
+func TestSmallPayloadsAreHandedOutInOnePiece(t *testing.T) {
+	l, _ := reopen(t, smallOptions(vfs.NewMem(1)))
+	var places []Place
+	var want []byte
+	for i := range int64(100) {
+		size := 100 + int(i)
+		if i%10 == 5 {
+			size = 5000 // From the ring: in several pieces, each of its own.
+		}
+		p, err := appendBatch(l, PartitionID{}, i, size)
+		require.NoError(t, err)
+		places = append(places, p)
+		want = append(want, testBatch(i, 3, 1, size, uint64(i))...)
+	}
+	var p Pinned
+	for range 2 {
+		n, err := l.Pin(&p, places)
+		require.NoError(t, err)
+		require.Equal(t, 100, n)
+		require.Equal(t, len(want), p.Size())
+		require.Less(t, len(p.Buffers()), 100)
+		require.Equal(t, want, slices.Concat(p.Buffers()...))
+		p.Release()
+		require.Zero(t, p.Size())
+	}
+	n, err := l.Pin(&p, places[96:])
+	require.NoError(t, err)
+	require.Equal(t, 4, n)
+	require.Len(t, p.Buffers(), 1)
+	p.Release()
 	require.NoError(t, l.Close())
 }
 

@@ -9,6 +9,10 @@ import "fmt"
 // spanGap is how far payloads may lie apart in a file to be read at once.
 const spanGap = 4 << 10
 
+// copyBelow is the size below which payloads are copied one behind the other rather than pinned one by one: the caller then has few
+// buffers to write to a socket.
+const copyBelow = 4 << 10
+
 // maxSpan bounds what is read at once for several payloads.
 const maxSpan = 1 << 20
 
@@ -20,6 +24,9 @@ type Pinned struct {
 	size    int
 	blocks  []*block
 	pooled  []*[]byte
+
+	copies  []byte // a pooled buffer for small payloads; its length is what is used.
+	growing bool   // the last of buffers is the end of copies.
 }
 
 // Buffers returns the pinned bytes in order: a payload may be in several buffers. They must not be changed, and are valid until Release.
@@ -40,11 +47,37 @@ func (p *Pinned) Release() {
 	clear(p.pooled)
 	clear(p.buffers)
 	p.buffers, p.blocks, p.pooled, p.size = p.buffers[:0], p.blocks[:0], p.pooled[:0], 0
+	p.copies, p.growing = nil, false
 }
 
 func (p *Pinned) add(b []byte) {
 	p.buffers = append(p.buffers, b)
 	p.size += len(b)
+	p.growing = false
+}
+
+// room returns memory for a small payload, behind the one before it if that was small too. It counts only when grow is called.
+func (p *Pinned) room(n int) []byte {
+	if n > cap(p.copies)-len(p.copies) {
+		buf := p.log.buffers.take(smallBuffer)
+		p.pooled = append(p.pooled, buf)
+		p.copies, p.growing = (*buf)[:0], false
+	}
+	return p.copies[len(p.copies) : len(p.copies)+n]
+}
+
+// grow counts what was copied to the memory that room returned.
+func (p *Pinned) grow(n int) {
+	end := len(p.copies) + n
+	p.copies = p.copies[:end]
+	if p.growing {
+		last := &p.buffers[len(p.buffers)-1]
+		*last = p.copies[end-len(*last)-n : end : end]
+	} else {
+		p.buffers = append(p.buffers, p.copies[end-n:end:end])
+		p.growing = true
+	}
+	p.size += n
 }
 
 // hold takes a reference to a block of the ring for as long as a reader likes, if readers do not hold too many already.
@@ -96,8 +129,15 @@ func (l *Log) pinRing(p *Pinned, at Place) bool {
 	if !ok {
 		return false
 	}
-	buffers, blocks, size := len(p.buffers), len(p.blocks), p.size
 	p.log = l
+	if at.Size < copyBelow {
+		if !l.copyRing(p.room(int(at.Size)), c) {
+			return false
+		}
+		p.grow(int(at.Size))
+		return true
+	}
+	buffers, blocks, size := len(p.buffers), len(p.blocks), p.size
 	for n := int(at.Size); n > 0; {
 		c = l.ring.advance(c)
 		b := l.ring.retain(c.seq)
@@ -129,7 +169,7 @@ func (l *Log) unpin(p *Pinned, buffers, blocks, size int) {
 		l.ring.unhold(b)
 	}
 	clear(p.blocks[blocks:])
-	p.blocks, p.buffers, p.size = p.blocks[:blocks], p.buffers[:buffers], size
+	p.blocks, p.buffers, p.size, p.growing = p.blocks[:blocks], p.buffers[:buffers], size, false
 }
 
 // spanOf returns how many of the places, at least one, lie so close to each other in one file that they are read at once.
@@ -167,7 +207,12 @@ func (l *Log) pinFile(p *Pinned, places []Place) (int, error) {
 	}
 	p.log = l
 	buf := l.buffers.take(int(last.Offset + int64(last.Size) - from))
-	p.pooled = append(p.pooled, buf)
+	kept := false
+	defer func() {
+		if !kept {
+			l.buffers.give(buf)
+		}
+	}()
 	f, err := l.handle(s)
 	if err == nil {
 		_, err = readFull(f, *buf, from)
@@ -180,6 +225,14 @@ func (l *Log) pinFile(p *Pinned, places []Place) (int, error) {
 		if e := l.verify(s, at, b, err != nil); e != nil {
 			l.report("quarantine", l.Quarantine(e))
 			return i, e
+		}
+		if at.Size < copyBelow {
+			copy(p.room(int(at.Size)), b[before:])
+			p.grow(int(at.Size))
+			continue
+		}
+		if !kept {
+			kept, p.pooled = true, append(p.pooled, buf)
 		}
 		p.add(b[before:])
 	}
