@@ -330,7 +330,10 @@ func (f *fetch) hang() {
 
 // promote makes a session of the request's own list.
 func (f *fetch) promote() {
-	s := &session{byID: f.byID, epoch: nextEpoch(initialEpoch), parts: f.own.parts, waiter: f.own.waiter, turn: make(chan struct{}, 1)}
+	s := &session{
+		byID: f.byID, epoch: nextEpoch(initialEpoch), isolation: f.req.IsolationLevel,
+		parts: f.own.parts, waiter: f.own.waiter, turn: make(chan struct{}, 1),
+	}
 	s.size.Store(int64(len(s.parts)))
 	if !f.h.sessions.add(s) {
 		return

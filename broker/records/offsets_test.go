@@ -116,6 +116,9 @@ func TestReadCommittedStopsAtOpenTransactions(t *testing.T) {
 	open := fetchRequest(18, r.Image.Topic("a"), 2)
 	open.SessionEpoch, open.IsolationLevel = 0, 1
 	inc.id, inc.epoch = r.fetch(open).SessionID, 1
+	require.Empty(t, withRecords(r.fetch(committed(inc.next("", nil)))))
+	require.Len(t, withRecords(r.fetch(inc.next("", nil))), 1, "who asks for less sees more")
+	require.Empty(t, withRecords(r.fetch(committed(inc.next("", nil)))))
 	end(9, batch.Abort) // offset 5
 	end(8, batch.Abort) // offset 6
 	again := inc.next("", nil)
@@ -126,6 +129,11 @@ func TestReadCommittedStopsAtOpenTransactions(t *testing.T) {
 	require.EqualValues(t, 2, row.AbortedTransactions[0].FirstOffset, "sorted by first offset")
 	require.EqualValues(t, 8, row.AbortedTransactions[0].ProducerID)
 	require.EqualValues(t, 3, row.AbortedTransactions[1].FirstOffset)
+}
+
+func committed(req *kmsg.FetchRequest) *kmsg.FetchRequest {
+	req.IsolationLevel = 1
+	return req
 }
 
 func lastOffset(t *testing.T, b []byte) (last int64) {

@@ -32,9 +32,10 @@ type session struct {
 	turn chan struct{} // holds one token while nobody has the turn
 
 	// Of the turn's holder.
-	parts  map[partKey]*part
-	ready  queue // what a fetch has to look at; all other parts have nothing to tell
-	waiter *replica.Waiter
+	parts     map[partKey]*part
+	isolation int8
+	ready     queue // what a fetch has to look at; all other parts have nothing to tell
+	waiter    *replica.Waiter
 
 	mu     sync.Mutex
 	epoch  int32 // of the next request, guarded by mu
@@ -122,6 +123,12 @@ func nextEpoch(epoch int32) int32 {
 // that the client has moved, and those that it no longer wants.
 // REQUIRES: the turn.
 func (s *session) update(h *Handlers, req *kmsg.FetchRequest) {
+	if s.isolation != req.IsolationLevel {
+		s.isolation = req.IsolationLevel
+		for _, pt := range s.parts {
+			s.ready.push(pt) // What was idle may have something to tell now.
+		}
+	}
 	for i := range req.Topics {
 		rt := &req.Topics[i]
 		for j := range rt.Partitions {

@@ -23,6 +23,9 @@ func (s *Set) Apply(img *meta.Image, d meta.Delta) error {
 	first := s.image.Load() == nil
 	for _, t := range d.TopicsDeleted {
 		s.removeLocked(t)
+		for i := range t.Partitions {
+			delete(s.begun, log.PartitionID{Topic: t.ID, Partition: int32(i)})
+		}
 		s.undeleted[t.ID] = struct{}{}
 	}
 	for _, t := range d.TopicsMissing {
@@ -67,6 +70,7 @@ func (s *Set) removeLocked(m *meta.Topic) {
 	}
 	for _, p := range t.view.Load().parts {
 		if p != nil {
+			s.begun[p.log.ID()] = p.begun
 			p.log.SetOwner(nil)
 			p.wake()
 		}

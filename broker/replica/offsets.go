@@ -71,7 +71,7 @@ func (p *Partition) visible(current int32, committed bool) (int64, error) {
 		return 0, kerr.OffsetNotAvailable
 	}
 	if committed {
-		return p.LastStable(), nil
+		return p.stableBelow(hw), nil
 	}
 	return hw, nil
 }
@@ -102,7 +102,7 @@ func (p *Partition) EpochEnd(current, epoch int32) (found int32, end int64, err 
 // StartFor returns the log start that deleting the records before offset makes;
 // -1 stands for all committed records.
 func (p *Partition) StartFor(offset int64) (int64, error) {
-	if _, err := p.checkLeader(NoEpoch); err != nil {
+	if _, err := p.Writable(false); err != nil {
 		return -1, err
 	}
 	hw := p.HighWatermark()

@@ -37,7 +37,8 @@ func (p *Partition) View(at Position) (View, error) {
 	}
 	// The start is read first: it may pass the end of what is read later, never
 	// the other way round.
-	v := View{Start: p.log.Start(), HighWatermark: p.HighWatermark(), LastStable: p.LastStable()}
+	v := View{Start: p.log.Start(), HighWatermark: p.HighWatermark()}
+	v.LastStable = p.stableBelow(v.HighWatermark)
 	if v.Upto = v.HighWatermark; at.Committed {
 		v.Upto = v.LastStable
 	}

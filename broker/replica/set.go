@@ -54,6 +54,7 @@ type Set struct {
 	mu        sync.Mutex
 	unsettled map[meta.TopicID]*meta.Topic // could not be applied whole; guarded by mu
 	undeleted map[meta.TopicID]struct{}    // could not be deleted from the store; guarded by mu
+	begun     map[log.PartitionID]int32    // epochs begun in partitions that are out of service, guarded by mu
 	defaults  *config.Topic                // of topics without settings of their own; guarded by mu
 	configGen uint64                       // Live's generation that the topics' configs are of; guarded by mu
 }
@@ -73,6 +74,7 @@ func NewSet(o Options) *Set {
 		byName:    newIndex[string, *Topic](),
 		unsettled: make(map[meta.TopicID]*meta.Topic),
 		undeleted: make(map[meta.TopicID]struct{}),
+		begun:     make(map[log.PartitionID]int32),
 	}
 }
 

@@ -207,6 +207,23 @@ func TestDeletedTopicGoesAndMissingOneStays(t *testing.T) {
 	require.EqualValues(t, 3, n.Store.Partition(lost.Log().ID()).End(), "what the metadata has lost is kept")
 }
 
+func TestLostTopicIsServedAgainOnceItIsBack(t *testing.T) {
+	n := replicatest.Open(t, replicatest.Options{})
+	id := n.Create(replicatest.Topic{Name: "a", Partitions: 2})
+	produce(t, n, n.Partition("a", 1), 3)
+	n.Lose("a")
+	require.Nil(t, n.Set.Topic("a"))
+	n.Create(replicatest.Topic{Name: "a", Partitions: 2, ID: id})
+	require.EqualValues(t, 3, produce(t, n, n.Partition("a", 1), 1).BaseOffset)
+
+	// The same goes for a replica that was taken away for a while.
+	n.Elect("a", func(p *meta.Partition) { p.Replicas, p.ISR, p.Leader = []int32{2}, []int32{2}, 2 })
+	_, err := replica.Find(n.Set.Topic("a"), 1)
+	require.ErrorIs(t, err, kerr.NotLeaderForPartition)
+	n.Elect("a", func(p *meta.Partition) { p.Replicas, p.ISR, p.Leader = []int32{self}, []int32{self}, self })
+	require.EqualValues(t, 4, produce(t, n, n.Partition("a", 1), 1).BaseOffset)
+}
+
 func TestTopicMadeAgainIsAnother(t *testing.T) {
 	n := replicatest.Open(t, replicatest.Options{})
 	first := n.Create(replicatest.Topic{Name: "a"})

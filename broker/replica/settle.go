@@ -54,7 +54,8 @@ func (s *Set) planLocked(m *meta.Topic) *topicStep {
 		copy(step.parts, t.view.Load().parts)
 	}
 	for i := range m.Partitions {
-		if !hosts(&m.Partitions[i], s.env.nodeID) {
+		if p := step.parts[i]; p != nil && !hosts(&m.Partitions[i], s.env.nodeID) {
+			s.begun[p.log.ID()] = p.begun
 			step.parts[i] = nil
 		}
 	}
@@ -74,7 +75,7 @@ func (s *Set) createLocked(steps []*topicStep) error {
 				continue
 			}
 			if l := s.store.Partition(id); l != nil {
-				step.parts[i] = newPartition(step.topic, int32(i), l, NoEpoch)
+				step.parts[i] = newPartition(step.topic, int32(i), l, s.takeBegunLocked(id))
 				continue
 			}
 			specs = append(specs, log.CreateSpec{
@@ -101,6 +102,18 @@ func (s *Set) createLocked(steps []*topicStep) error {
 		}
 	}
 	return err
+}
+
+// takeBegunLocked is the epoch that was begun in a partition before it went out of
+// service, if that was since the store was opened.
+// REQUIRES: mu held.
+func (s *Set) takeBegunLocked(id log.PartitionID) int32 {
+	epoch, ok := s.begun[id]
+	if !ok {
+		return NoEpoch
+	}
+	delete(s.begun, id)
+	return epoch
 }
 
 // epochToBegin is the partition's epoch if this broker leads in it.

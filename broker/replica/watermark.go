@@ -6,8 +6,10 @@ import "github.com/mainstem/mainstem/log"
 func (p *Partition) HighWatermark() int64 { return p.hw.Load() }
 
 // LastStable is the end of what read_committed readers may see.
-func (p *Partition) LastStable() int64 {
-	hw := p.hw.Load()
+func (p *Partition) LastStable() int64 { return p.stableBelow(p.hw.Load()) }
+
+// stableBelow is the last stable offset when the high watermark is hw.
+func (p *Partition) stableBelow(hw int64) int64 {
 	if first, open := p.log.FirstUnstable(); open && first < hw {
 		return first
 	}
