@@ -106,6 +106,7 @@ func (s *Store) Delete(ids []PartitionID) error {
 		if s.partitions[p.id] == p {
 			delete(s.partitions, p.id)
 			s.tombs = append(s.tombs, tomb{p.id, p.deleted})
+			delete(s.topics, p.id.Topic)
 		}
 	}
 	s.mu.Unlock()

@@ -66,7 +66,7 @@ var (
 	// append's bytes are not whole batches.
 	ErrNotContiguous = errors.New("batch does not continue the log")
 	// ErrClosed: the store is closed.
-	ErrClosed = errors.New("log is closed")
+	ErrClosed = commitlog.ErrClosed
 )
 
 // StorageError reports offsets whose record is damaged; all other offsets are served.
