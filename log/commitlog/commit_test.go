@@ -300,3 +300,54 @@ func TestOneReservationPlacesSeveralFrames(t *testing.T) {
 	require.Equal(t, "1234567890", got)
 	require.NoError(t, l.Close())
 }
+
+// TestWhileOneSyncRunsTheNextGroupFills holds syncs back and counts what each covers.
+func TestWhileOneSyncRunsTheNextGroupFills(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := errorfs.New(vfs.NewMem(1))
+		o := smallOptions(fs)
+		o.SegmentBytes = 1 << 20
+		l, _ := reopen(t, o)
+		synctest.Wait()
+		_, err := appendBatch(l, PartitionID{}, 0, 100)
+		require.NoError(t, err)
+		synctest.Wait() // The next segment is ready.
+		gate := make(chan struct{})
+		writes, syncs := 0, 0
+		fs.Watch(func(op errorfs.Op) {
+			switch op.Kind {
+			case errorfs.Write:
+				writes++
+			case errorfs.SyncData:
+				syncs++
+				<-gate
+			}
+		})
+		released := make(chan int, 20)
+		for i := range 10 {
+			go func() {
+				_, err := appendBatch(l, PartitionID{}, int64(i+1), 100)
+				if err != nil {
+					t.Error(err)
+				}
+				released <- i
+			}()
+			synctest.Wait()
+		}
+		require.Equal(t, 1, syncs, "the first caller syncs for itself")
+		require.Equal(t, 1, writes)
+		require.Empty(t, released)
+		gate <- struct{}{}
+		synctest.Wait()
+		require.Len(t, released, 1)
+		require.Equal(t, 0, <-released)
+		require.Equal(t, 2, syncs, "one of the others syncs for all nine")
+		require.Equal(t, 2, writes)
+		gate <- struct{}{}
+		synctest.Wait()
+		require.Len(t, released, 9)
+		require.Equal(t, 2, syncs)
+		fs.Watch(nil)
+		require.NoError(t, l.Close())
+	})
+}
