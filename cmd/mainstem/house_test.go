@@ -71,7 +71,7 @@ func arrows() map[string][]string {
 
 // homes says where alone a package from outside may be imported, tests aside.
 func homes() map[string][]string {
-	logging := []string{"cmd/mainstem", "broker", "broker/admin", "broker/http", "broker/records", "broker/replica", "controller"}
+	logging := []string{"cmd/mainstem", "broker", "broker/admin", "broker/groups", "broker/http", "broker/records", "broker/replica", "broker/txns", "controller"}
 	return map[string][]string{
 		"log":                               {}, // Package log is ours; we log with zap.
 		"log/slog":                          {},
