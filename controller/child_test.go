@@ -26,14 +26,19 @@ func runChild(dir string) {
 	if err == nil {
 		err = c.CreateTopics(ctx, []NewTopic{{Name: "t", Assignments: onNode1(200)}})[0]
 	}
-	fmt.Println(c.ClusterID(), err)
+	if err != nil {
+		fmt.Println("failed:", err)
+		return
+	}
 	was, looked := c.Fenced(), time.Now()
+	fmt.Println(c.ClusterID()) // The test may stop this process right after.
 	for range time.Tick(time.Millisecond) {
+		now := time.Now()
 		is := c.Fenced()
-		if gap := time.Since(looked); gap > time.Second {
+		if now.Sub(looked) > 3*time.Second {
 			fmt.Println("stood still, fenced:", is)
 		}
-		if looked = time.Now(); is != was {
+		if looked = now; is != was {
 			was = is
 			fmt.Println("fenced:", is, "err:", c.Err())
 		}
@@ -46,6 +51,7 @@ func startChild(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
+	cmd.Stderr = os.Stderr
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -55,21 +61,25 @@ func startChild(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 }
 
 func TestStoppedProcessIsFencedWhenItGoesOnAndRegistersAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd, lines := startChild(t, dir)
 	require.True(t, lines.Scan())
-	var id, failure string
-	_, err := fmt.Sscan(lines.Text(), &id, &failure)
-	require.NoError(t, err)
-	require.Equal(t, "<nil>", failure)
+	id := lines.Text()
+	require.Len(t, id, 22)
 
 	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
 	<-time.After(4 * time.Second) // Twice the lease.
 	require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
-	for _, want := range []string{"stood still, fenced: true", "fenced: true err: <nil>", "fenced: false err: <nil>"} {
-		require.True(t, lines.Scan())
-		require.Equal(t, want, lines.Text())
+	scanTo := func(line string) { // A busy machine may have fenced it before, too.
+		for lines.Scan() && lines.Text() != line {
+			t.Log(lines.Text())
+			require.NotEqual(t, "stood still, fenced: false", lines.Text())
+		}
+		require.Equal(t, line, lines.Text())
 	}
+	scanTo("stood still, fenced: true")
+	scanTo("fenced: false err: <nil>")
 
 	// Killed, the next one takes the registration over at once.
 	require.NoError(t, cmd.Process.Kill())

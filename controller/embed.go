@@ -94,6 +94,11 @@ func (e *embedded) start(ctx context.Context, cfg config.ServerConfig) error {
 	}
 	opened := make(chan result)
 	go func() {
+		defer func() { // It panics on some damaged files.
+			if r := recover(); r != nil {
+				e.fail(fmt.Errorf("its files are damaged (%v); bring them back from a backup of the data directory", r))
+			}
+		}()
 		s, err := etcdserver.NewServer(cfg)
 		if err == nil {
 			s.Start()

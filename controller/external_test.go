@@ -110,6 +110,7 @@ func addUsers(t *testing.T, o Options) {
 }
 
 func TestSecureEtcdIsUsedWithCertificatesUserAndPrefix(t *testing.T) {
+	t.Parallel()
 	p := makePKI(t)
 	good := Options{
 		Dir: t.TempDir(), NodeID: 1, Endpoints: []string{secureEtcd(t, p)}, Prefix: "/kafka/eu",
@@ -161,6 +162,7 @@ func TestSecureEtcdIsUsedWithCertificatesUserAndPrefix(t *testing.T) {
 }
 
 func TestUnreachableEtcdIsNamedAndTriedUntilItComes(t *testing.T) {
+	t.Parallel()
 	s, err := etcd()
 	require.NoError(t, err)
 	o := external(t)

@@ -101,6 +101,7 @@ func TestEmbeddedEtcdOfAnotherDirectoryIsRefused(t *testing.T) {
 }
 
 func TestCopyOfADataDirectoryIsRefusedWhileTheFirstLives(t *testing.T) {
+	t.Parallel()
 	o := external(t)
 	o.LeaseTTL = 2 * time.Second
 	first := register(t, o)

@@ -36,6 +36,7 @@ func TestRegistrationIsSeenByOthersAndEndsWithClose(t *testing.T) {
 }
 
 func TestSecondLiveBrokerWithTheSameNodeIDIsRefused(t *testing.T) {
+	t.Parallel()
 	o := external(t)
 	o.LeaseTTL = 2 * time.Second
 	first := register(t, o)
@@ -66,6 +67,7 @@ func TestRestartAfterKillTakesItsOwnRegistrationOverAtOnce(t *testing.T) {
 }
 
 func TestBrokerThatMovedWaitsForTheOldLeaseToEnd(t *testing.T) {
+	t.Parallel()
 	o := external(t)
 	o.LeaseTTL = 2 * time.Second
 	kill(register(t, o))
@@ -95,6 +97,7 @@ func TestRevokedLeaseIsMadeAnew(t *testing.T) {
 }
 
 func TestBrokerWhoseNodeIDWasTakenGivesUp(t *testing.T) {
+	t.Parallel()
 	o := external(t)
 	o.LeaseTTL = 2 * time.Second
 	first := register(t, o)
@@ -135,6 +138,7 @@ func (f *fences) get() []bool {
 }
 
 func TestStallOfEtcdFencesFirstAndHealsByItself(t *testing.T) {
+	t.Parallel()
 	o := external(t)
 	p := startProxy(t, o.Endpoints[0])
 	o.Endpoints, o.LeaseTTL = []string{p.endpoint}, 2*time.Second
@@ -181,11 +185,12 @@ func TestLostConnectionIsMadeAgain(t *testing.T) {
 }
 
 func TestLeaseIsRenewed(t *testing.T) {
+	t.Parallel()
 	o := external(t)
-	o.LeaseTTL = 2 * time.Second
+	o.LeaseTTL = 3 * time.Second
 	c := register(t, o)
 	_, lease := c.session.state()
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); <-time.After(10 * time.Millisecond) {
 		require.False(t, c.Fenced())
 	}
 	_, now := c.session.state()

@@ -13,6 +13,7 @@ import (
 )
 
 func TestEmbeddedEtcdThatIsFullOfHistoryHealsItself(t *testing.T) {
+	t.Parallel()
 	log, logs := logged()
 	c := register(t, Options{Dir: t.TempDir(), NodeID: 1, Logger: log, quota: 16 << 20})
 	r := meta.Resource{Type: meta.ResourceBroker}
@@ -28,6 +29,7 @@ func TestEmbeddedEtcdThatIsFullOfHistoryHealsItself(t *testing.T) {
 }
 
 func TestEmbeddedEtcdThatIsFullOfMetadataSaysSo(t *testing.T) {
+	t.Parallel()
 	log, logs := logged()
 	c := register(t, Options{Dir: t.TempDir(), NodeID: 1, Logger: log, quota: 8 << 20})
 	var err error
