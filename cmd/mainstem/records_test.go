@@ -254,6 +254,15 @@ func TestSizesAreWrittenForPeople(t *testing.T) {
 	}
 }
 
+func TestAddressesOfAllInterfacesBecomeOnesToConnectTo(t *testing.T) {
+	for address, want := range map[string]string{
+		"[::]:9644": "127.0.0.1:9644", "0.0.0.0:1": "127.0.0.1:1", ":2": "127.0.0.1:2",
+		"[::1]:3": "[::1]:3", "host:4": "host:4", "": "",
+	} {
+		require.Equal(t, want, reachable(address))
+	}
+}
+
 func TestTheWelcomeSaysWhatToType(t *testing.T) {
 	var out bytes.Buffer
 	c := &console{out: &out, program: "bin/my mainstem"}

@@ -171,13 +171,13 @@ func (o *serveFlags) ready(b *broker.Broker, static *config.Static, file string)
 	if err := notify(o.c, "READY=1", "STATUS=Serving requests"); err != nil {
 		return err
 	}
-	if file != "" {
-		return nil
+	if file != "" || o.format == "json" {
+		return nil // Nobody reads along.
 	}
 	return welcome(o.c, greeting{
 		version: versionText(),
 		address: bootstrapOf(b, static),
 		dir:     static.LogDir(),
-		http:    b.HTTPAddr(),
+		http:    reachable(b.HTTPAddr()),
 	})
 }

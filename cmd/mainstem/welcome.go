@@ -59,6 +59,15 @@ func bootstrapOf(b *broker.Broker, static *config.Static) string {
 	if addr := b.Addrs()[first.Name]; addr != nil {
 		_, port, _ = net.SplitHostPort(addr.String())
 	}
+	return reachable(net.JoinHostPort(host, port))
+}
+
+// reachable makes an address that listens on all interfaces one to connect to.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
