@@ -17,6 +17,14 @@
 // depends on the cluster's identity, so nothing is ever written into an etcd that was wiped or replaced.
 // An operation that succeeded waits until the local image shows it and the subscribers have taken it in.
 //
+// # Which etcd
+//
+// The embedded etcd is one member that nobody else can reach: it listens nowhere and is called directly. It keeps the last 1000
+// revisions and 2 GiB; when that is full of history it is compacted and defragmented on the spot. Its warnings go to the broker's
+// log, and what it cannot go on after ends the client, not the process.
+// An external etcd (3.5.8 or newer: progress of watches) is its operator's: its auto-compaction, quota and backups are
+// not touched, since others may use it too.
+//
 // # Being alive
 //
 // A registration has two keys: the broker, which stays, and who holds its id now, which is under a lease. The deadline until which
