@@ -2,10 +2,6 @@ package fieldcases
 
 import (
 	"fmt"
-	"io"
-	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -67,18 +63,7 @@ func TestIncrementalFetchWaits(t *testing.T) {
 // fetches counts the Fetch requests that a broker has served.
 func fetches(t *testing.T, node *harness.Node) int {
 	t.Helper()
-	resp, err := http.Get("http://" + node.HTTP + "/metrics")
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	total := 0
-	for _, m := range regexp.MustCompile(`(?m)^kafka_network_requestmetrics_requests_total\{[^}]*"Fetch"[^}]*\} (\S+)$`).FindAllStringSubmatch(string(text), -1) {
-		n, err := strconv.ParseFloat(m[1], 64)
-		require.NoError(t, err)
-		total += int(n)
-	}
-	return total
+	return int(node.Metric(t, "kafka_network_requestmetrics_requests_total", `"Fetch"`))
 }
 
 // TestIdleConsumerAsksSeldom is O-FE-1 with a real client.

@@ -160,7 +160,7 @@ func (c *Conn) records(raw []byte, next int64) (values []string, after int64) {
 		for range b.NumRecords {
 			var r kmsg.Record
 			n, width := binary.Varint(rest)
-			if width <= 0 || int(n)+width > len(rest) {
+			if width <= 0 || n < 0 || int(n)+width > len(rest) {
 				c.t.Fatalf("a stored record of batch %d has length %d, %d bytes are there", b.FirstOffset, n, len(rest))
 			}
 			if err := r.ReadFrom(rest[:width+int(n)]); err != nil {
