@@ -108,7 +108,14 @@ func (p *Partition) checkLocked(h *batch.Header, marker *batch.Marker, a *Append
 	}
 	h.BaseOffset, h.LeaderEpoch = p.q.End(), a.LeaderEpoch
 	if marker != nil {
-		return r, false, p.q.Producers.CheckMarker(*marker)
+		err := p.q.Producers.CheckMarker(*marker)
+		if err == nil && a.Raised {
+			err = p.q.Producers.CheckRaised(*marker)
+		}
+		return r, false, err
+	}
+	if err := p.q.Producers.CheckGuard(h, a.Guard); err != nil {
+		return r, false, err
 	}
 	known, err := p.q.Producers.Check(h)
 	if err != nil || known == nil {

@@ -174,6 +174,15 @@ func (p *Partition) Producers() []ProducerState {
 	return states
 }
 
+// TxnGuard returns the guard for an append that would open a transaction of the
+// producer, and whether one is open already in that epoch.
+func (p *Partition) TxnGuard(producer int64, epoch int16) (g TxnGuard, open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.q.Producers.Get(producer)
+	return p.q.Producers.Guard(producer), known != nil && known.TxnStart >= 0 && known.Epoch == epoch
+}
+
 // Damaged returns the ranges of offsets that are known to be damaged, as pairs
 // of first and last.
 func (p *Partition) Damaged() [][2]int64 {

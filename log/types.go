@@ -62,6 +62,8 @@ var (
 	ErrTxnState = queue.ErrTxnState
 	// ErrCoordinatorEpoch: a marker of a replaced transaction coordinator (Kafka's 52).
 	ErrCoordinatorEpoch = queue.ErrCoordinatorEpoch
+	// ErrTxnUnverified: a batch would open a transaction that nobody has verified (Kafka's 48 or 120).
+	ErrTxnUnverified = queue.ErrTxnUnverified
 	// ErrNotContiguous: a replica's batch does not start at the log end, or an
 	// append's bytes are not whole batches.
 	ErrNotContiguous = errors.New("batch does not continue the log")
@@ -109,7 +111,21 @@ type Append struct {
 	Records     []byte
 	LeaderEpoch int32
 	Origin      Origin
+	// Guard is asked for a client's transactional batch; zero does not ask.
+	Guard TxnGuard
+	// Raised says that a marker's producer epoch was raised for it: it ends no
+	// transaction that has that epoch itself.
+	Raised bool
 }
+
+// TxnGuard is what Partition.TxnGuard gives before somebody makes sure that a
+// producer's transaction includes the partition. An append with it fails with
+// ErrTxnUnverified if a marker has come since.
+type TxnGuard = queue.Guard
+
+// Unverified is the guard of an append that may only go on with a transaction
+// that is open on the partition.
+const Unverified = queue.Unverified
 
 // Appended says where the records went.
 type Appended struct {

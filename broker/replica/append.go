@@ -28,11 +28,34 @@ func (p *Partition) Writable(allReplicas bool) (epoch int32, err error) {
 // acknowledged before Set.Commit of its ticket and then Confirm are without
 // error.
 func (p *Partition) Append(records []byte, epoch int32, origin log.Origin) (log.Appended, error) {
-	a, err := p.log.Append(log.Append{Records: records, LeaderEpoch: epoch, Origin: origin})
+	return p.append(log.Append{Records: records, LeaderEpoch: epoch, Origin: origin})
+}
+
+// AppendTxn is Append for a client's batch that may be transactional. If it would
+// open a transaction here and the guard does not hold it fails with
+// log.ErrTxnUnverified.
+func (p *Partition) AppendTxn(records []byte, epoch int32, guard log.TxnGuard) (log.Appended, error) {
+	return p.append(log.Append{Records: records, LeaderEpoch: epoch, Origin: log.Client, Guard: guard})
+}
+
+// Marker is the end of a transaction.
+type Marker struct {
+	Batch []byte
+	// Raised says that the producer epoch was raised for it.
+	Raised bool
+}
+
+// AppendMarker is Append for the end of a transaction.
+func (p *Partition) AppendMarker(m Marker, epoch int32) (log.Appended, error) {
+	return p.append(log.Append{Records: m.Batch, LeaderEpoch: epoch, Origin: log.Coordinator, Raised: m.Raised})
+}
+
+func (p *Partition) append(a log.Append) (log.Appended, error) {
+	done, err := p.log.Append(a)
 	if err != nil {
-		return a, clientError(err)
+		return done, clientError(err)
 	}
-	return a, nil
+	return done, nil
 }
 
 // Confirm tells whether what was appended in the epoch may be acknowledged: this

@@ -45,7 +45,8 @@ type Producer struct {
 	LastTimestamp    int64 // of the last batch or marker
 	CoordinatorEpoch int32 // of the last marker, -1 if none
 	Epoch            int16
-	n                uint8 // batches in use
+	n                uint8  // batches in use
+	markers          uint32 // since the log was opened
 	batches          [RememberedBatches]SeqBatch
 }
 
@@ -199,6 +200,7 @@ func (ps *Producers) data(h *batch.Header, now int64) {
 func (ps *Producers) marker(m batch.Marker, offset, now int64) (AbortedTxn, bool) {
 	p := ps.get(m.ProducerID)
 	p.setEpoch(m.ProducerEpoch)
+	p.markers++
 	p.CoordinatorEpoch, p.LastTimestamp, p.Touched = m.CoordinatorEpoch, m.Timestamp, now
 	first := p.TxnStart
 	if first < 0 {
