@@ -120,13 +120,27 @@ func (w *world) cutPower(n int) {
 	})
 }
 
+// abandon closes what a history that failed has left open.
+func (w *world) abandon() {
+	if w.s == nil {
+		return
+	}
+	_ = w.s.Close() // The history has failed, or has closed it.
+	if w.closed != nil && w.dark() {
+		_, _ = w.fs.Stat("/data")
+		<-w.closed
+	}
+}
+
 // crash cuts the power, maybe once or twice more during the start after it.
 func (w *world) crash() {
-	if !w.dark() {
+	if w.power == nil {
 		w.cutPower(0)
-		_, _ = w.fs.Create("/data/dark") // Fails: it makes sure that the power went.
 	}
-	_, _ = w.fs.Stat("/data/dark") // And that this was noticed.
+	for !w.dark() {
+		_ = w.fs.Remove("/data/none") // One change more: the power goes at last.
+	}
+	_, _ = w.fs.Stat("/data") // It is noticed.
 	<-w.closed
 	w.mem = w.mem.Crash(w.rng)
 	for range w.rng.IntN(3) {
@@ -458,6 +472,7 @@ func playPowerCuts(t testing.TB, seed uint64, change func(*log.Options), stub er
 	change(&o)
 	w := newWorld(t, seed, o)
 	w.stub = stub
+	defer w.abandon()
 	w.open()
 	for range 5 {
 		if w.rng.IntN(4) > 0 {
