@@ -10,6 +10,10 @@ type Options struct {
 	Settings func() Settings
 	// Topics are the cluster's.
 	Topics Topics
+	// Consumer are the settings of a consumer group at this moment, its own ones
+	// included. Cluster is what such groups know of topics.
+	Consumer func(id string) *ConsumerSettings
+	Cluster  Cluster
 	// NewID makes the random part of a member id; nil makes UUIDs.
 	NewID func() string
 }
