@@ -121,6 +121,7 @@ func (c *checker) segment(i commitlog.SegmentInfo) error {
 	if err != nil {
 		return fmt.Errorf("check segment %s: %w", i.File, err)
 	}
+	c.quarantined(i)
 	if i.Index == "" {
 		return nil
 	}
@@ -134,6 +135,54 @@ func (c *checker) segment(i commitlog.SegmentInfo) error {
 		c.problem("index %s is of segment %v up to %d, not %v up to %d", i.Index, x.Info().Segment, x.Info().End, i.ID, i.End)
 	}
 	c.index(i, x, found)
+	return nil
+}
+
+// quarantined reports the spans of a segment that were set aside before, and
+// whose offsets they hold.
+func (c *checker) quarantined(i commitlog.SegmentInfo) {
+	for _, span := range c.s.log.Manifest().Quarantined {
+		if span.Segment != i.ID {
+			continue
+		}
+		known := false
+		for _, p := range sortedIDs(c.s.all()) {
+			err := p.eachIn(i.ID, func(e *queue.Entry) {
+				if int64(e.Pos) < span.To && int64(e.Pos)+int64(e.Size) > span.From {
+					known = true
+					c.problem("%s: %d bytes at %d are damaged and set aside: partition %s-%d, offsets %d to %d", i.File, span.To-span.From, span.From, p.topic, p.id.Partition, e.Base, e.Last())
+				}
+			})
+			if err != nil {
+				c.problem("index of segment %s: partition %v: %v", i.File, p.id, err)
+			}
+		}
+		if !known {
+			c.problem("%s: %d bytes at %d are damaged and set aside: no live record lies there", i.File, span.To-span.From, span.From)
+		}
+	}
+}
+
+// eachIn calls fn for the partition's live entries in one segment.
+func (p *Partition) eachIn(id commitlog.SegmentID, fn func(*queue.Entry)) error {
+	for _, e := range p.q.InSegment(id) {
+		fn(&e)
+	}
+	for _, seg := range p.store.segments.all() {
+		if seg.id != id || !seg.indexed() {
+			continue
+		}
+		row, ok, err := p.store.lookup(seg, p.id)
+		if err != nil || !ok {
+			return err
+		}
+		return p.store.scanRow(&segmentRow{seg, row}, p.q.Start(), minTime, func(e *queue.Entry) bool {
+			if p.q.Live(e) {
+				fn(e)
+			}
+			return true
+		})
+	}
 	return nil
 }
 

@@ -286,7 +286,6 @@ func TestADamagedBatchCostsItsOffsetsOnly(t *testing.T) {
 	require.NotEmpty(t, r.Problems)
 	s, err = log.Open(o)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
 	p := s.Partition(ps[0].ID())
 	b, err := p.Read(0, p.End(), 1<<20, true)
 	require.NoError(t, err)
@@ -306,6 +305,12 @@ func TestADamagedBatchCostsItsOffsetsOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Zero(t, offset)
+	require.NoError(t, s.Close())
+	r, err = log.Check(fs, storetest.Dir)
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(r.Problems, func(s string) bool {
+		return strings.Contains(s, "set aside: partition orders-0, offsets 8 to 9")
+	}), "it is told for as long as it is there: %q", r.Problems)
 }
 
 // flip damages one bit of the first file that holds the text.
