@@ -47,15 +47,17 @@ const (
 const (
 	answerWithin  = 20 * time.Second
 	silenceWithin = 400 * time.Millisecond
+	// patience is for coordinators that are still being made.
+	patience = 5 * time.Second
 )
 
 // Replay sends the exchanges and returns how many were sent and every difference.
 func Replay(exchanges []Exchange, o Options) (sent int, found []Difference, err error) {
-	target := &side{address: o.Address, ids: newIdentities()}
+	target := newSide(o.Address)
 	defer target.hangUp()
 	var beside *side
 	if o.Beside != "" {
-		beside = &side{address: o.Beside, ids: newIdentities()}
+		beside = newSide(o.Beside)
 		defer beside.hangUp()
 	}
 	for i := range exchanges {
@@ -95,8 +97,9 @@ func step(e *Exchange, target, beside *side) ([]Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range 50 {
-		if !asksToWait(e, got) || asksToWait(e, e.Response) {
+	for deadline := time.Now().Add(patience); asksToWait(e, got) && !asksToWait(e, e.Response); {
+		if target.hopeless[e.Key] || time.Now().After(deadline) {
+			target.hopeless[e.Key] = true // Once is enough to see that it never comes.
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -205,6 +208,12 @@ type side struct {
 	ids     *identities
 	conn    net.Conn
 	last    int32
+	// hopeless are the APIs whose coordinator did not come.
+	hopeless map[int16]bool
+}
+
+func newSide(address string) *side {
+	return &side{address: address, ids: newIdentities(), hopeless: map[int16]bool{}}
 }
 
 func (s *side) hangUp() {

@@ -22,6 +22,8 @@ func TestRecordedExchanges(t *testing.T) {
 		"offsets.topic.replication.factor=1", "transaction.state.log.replication.factor=1",
 		"transaction.state.log.min.isr=1", "share.coordinator.state.topic.replication.factor=1",
 		"share.coordinator.state.topic.min.isr=1",
+		// Not as recorded, so that each first join does not take three seconds.
+		"group.initial.rebalance.delay.ms=50",
 	}
 	require.NoError(t, node.Start())
 	exchanges, err := Recorded()
