@@ -7,7 +7,6 @@ import (
 
 	"github.com/mainstem/mainstem/broker/replica"
 	"github.com/mainstem/mainstem/log"
-	"github.com/mainstem/mainstem/protocol/batch"
 )
 
 // batches are the records of a row: whole batches, that are given back in the end.
@@ -184,6 +183,11 @@ func (f *fetch) read(pt *part, row *fetchRow, granted int) error {
 	if pt.view.Diverging {
 		return nil
 	}
+	// Kafka looks at the topic's setting, not into its batches: clients of these
+	// versions may know the codec all the same.
+	if f.req.Version < 10 && pt.p.Topic().Config().CompressionType == "zstd" {
+		return kerr.UnsupportedCompressionType
+	}
 	limit := max(min(int(pt.maxBytes), granted-f.bytes), 0)
 	first := f.bytes == 0
 	if limit == 0 && !first {
@@ -196,10 +200,6 @@ func (f *fetch) read(pt *part, row *fetchRow, granted int) error {
 	if b.Size() == 0 {
 		b.Release()
 		return nil
-	}
-	if f.req.Version < 10 && hasZstd(b.Buffers()) {
-		b.Release()
-		return kerr.UnsupportedCompressionType
 	}
 	if pt.at.Committed {
 		row.aborted = pt.p.Aborted(pt.at.Offset, b.NextOffset())
@@ -260,36 +260,4 @@ func (f *fetch) failWhole() {
 			f.rows = append(f.rows, row)
 		}
 	}
-}
-
-// hasZstd tells whether a batch in the buffers is compressed by zstd, which clients
-// of old versions cannot read. A batch's head may lie across buffers.
-func hasZstd(buffers [][]byte) bool {
-	var head [batch.HeaderLen]byte
-	i, pos := 0, 0
-	for i < len(buffers) {
-		n, bi, bp := 0, i, pos
-		for bi < len(buffers) && n < len(head) {
-			m := copy(head[n:], buffers[bi][bp:])
-			n += m
-			if bp += m; bp == len(buffers[bi]) {
-				bi, bp = bi+1, 0
-			}
-		}
-		h, err := batch.ParseHeader(head[:n])
-		if err != nil || h.Size() < batch.HeaderLen {
-			return false
-		}
-		if h.Codec() == batch.Zstd {
-			return true
-		}
-		for skip := h.Size(); skip > 0 && i < len(buffers); {
-			m := min(skip, len(buffers[i])-pos)
-			skip -= m
-			if pos += m; pos == len(buffers[i]) {
-				i, pos = i+1, 0
-			}
-		}
-	}
-	return false
 }
