@@ -384,4 +384,3 @@ func showRecord(r coordinator.Record) string {
 	}
 	return line
 }
-
