@@ -25,6 +25,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/mainstem/mainstem/controller/meta"
 )
 
 // The limits of the embedded etcd. The first two are etcd's defaults, which an external one has too.
@@ -131,7 +133,7 @@ func (e *embedded) lead(ctx context.Context) error {
 	again := time.NewTicker(electionRetry)
 	defer again.Stop()
 	for {
-		if e.server.Leader() == 0 && caughtUp() {
+		if e.server.Leader() == 0 && caughtUp(id) {
 			m := &raftpb.Message{Type: raftpb.MsgTimeoutNow.Enum(), From: &id, To: &id}
 			if err := e.server.Process(ctx, m); err != nil {
 				return fmt.Errorf("stand for election: %w", err)
@@ -149,25 +151,26 @@ func (e *embedded) lead(ctx context.Context) error {
 	}
 }
 
-// caughtUp tells whether the raft node of the newest server in this process has taken in all that is committed. etcd
-// shows that in expvar only.
-func caughtUp() bool {
+// caughtUp tells whether the raft node of a member has taken in all that is committed. etcd shows that in expvar only, and
+// of the newest server in this process only: any other waits for its ticks.
+func caughtUp(member uint64) bool {
 	v, ok := expvar.Get("raft.status").(expvar.Func)
 	if !ok {
 		return false
 	}
 	status, ok := v.Value().(raft.Status)
-	return ok && status.HardState.GetCommit() > 0 && status.Applied >= status.HardState.GetCommit()
+	return ok && status.ID == member && status.HardState.GetCommit() > 0 && status.Applied >= status.HardState.GetCommit()
 }
 
 // config makes a server's configuration for one member.
 func (e *embedded) config(dir string, o *Options) (config.ServerConfig, error) {
 	peer := types.URLs{url.URL{Scheme: "http", Host: "localhost:0"}} // The member's name among peers; nothing listens there.
 	log := e.logger(o.Logger)
+	token := meta.FormatID(newID()) // It makes the ids of a new member and its cluster unlike all others.
 	return config.ServerConfig{
 		Name: memberName, DataDir: dir, NewCluster: true,
 		PeerURLs: peer, ClientURLs: peer,
-		InitialPeerURLsMap: types.URLsMap{memberName: peer}, InitialClusterToken: memberName,
+		InitialPeerURLsMap: types.URLsMap{memberName: peer}, InitialClusterToken: token,
 		TickMs: 500, ElectionTicks: 2, InitialElectionTickAdvance: true, PreVote: true,
 		SnapshotCount: 1000, SnapshotCatchUpEntries: 16, MaxSnapFiles: 2, MaxWALFiles: 2,
 		BackendBatchInterval: 500 * time.Millisecond, BackendBatchLimit: 10000, BackendFreelistType: "map",

@@ -107,3 +107,20 @@ func TestEmbeddedEtcdWithDamagedFilesSaysSo(t *testing.T) {
 	require.Contains(t, lines.Text(), "failed: open metadata: start embedded etcd in "+etcdDir(o.Dir))
 	require.Contains(t, lines.Text(), "backup")
 }
+
+func TestEmbeddedEtcdWithALongLogStartsAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	o := Options{Dir: t.TempDir(), NodeID: 1}
+	c := register(t, o)
+	for range 2500 {
+		_, _, err := c.AllocateProducerIDs(t.Context())
+		require.NoError(t, err)
+	}
+	for n := range 6 {
+		kill(c)
+		c = register(t, o)
+		first, _, err := c.AllocateProducerIDs(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, (2500+n)*1000, first)
+	}
+}
