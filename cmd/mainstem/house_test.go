@@ -56,6 +56,7 @@ func arrows() map[string][]string {
 		"coordinator/group":        {"coordinator", "coordinator/group/assign"},
 		"coordinator/group/assign": {},
 		"coordinator/txn":          {"coordinator"},
+		"coordinator/journaltest":  {"coordinator"}, // A journal in memory, for tests.
 
 		"log":             {"log/commitlog", "log/queue", "log/vfs"},
 		"log/storetest":   {"log", "log/vfs", "log/vfs/errorfs"},
