@@ -41,8 +41,9 @@ const requiresKnownGroup = 9
 // exist, and answers with a code for each.
 func (m *Machine) CommitOffsets(t *coordinator.Turn, c Client, req *kmsg.OffsetCommitRequest, list []Offset, p *Codes) {
 	g, err := m.committingGroup(c, req)
+	by := commitBy{memberID: req.MemberID, instanceID: req.InstanceID, epoch: req.Generation, version: c.Version}
 	if err == nil {
-		err = g.checkCommit(t, commitBy{memberID: req.MemberID, instanceID: req.InstanceID, epoch: req.Generation, version: c.Version})
+		err = g.checkCommit(t, by)
 	}
 	if err != nil {
 		p.Keep(allCodes(list, err))
@@ -53,6 +54,7 @@ func (m *Machine) CommitOffsets(t *coordinator.Turn, c Client, req *kmsg.OffsetC
 		expires = now + req.RetentionTimeMillis
 	}
 	codes := m.checkOffsets(list)
+	checkEach(g, by, list, codes)
 	for i := range list {
 		if codes[i] == 0 {
 			at, offset := list[i].place(), list[i].at(now, expires)

@@ -113,8 +113,8 @@ type consumerMember struct {
 	// regex is its regular expression; "" and nil are none.
 	regex     *string
 	assignor  *string
-	rebalance time.Duration
-	classic   *classicPart // nil unless it uses the classic protocol
+	rebalance time.Duration // below zero until it has said so
+	classic   *classicPart  // nil unless it uses the classic protocol
 
 	epoch, previous int32
 	state           memberState
@@ -137,7 +137,7 @@ type classicPart struct {
 
 // newMember makes a member that is in no group yet.
 func (g *Consumer) newMember(id string) *consumerMember {
-	x := &consumerMember{id: &id}
+	x := &consumerMember{id: &id, rebalance: -1}
 	x.timer.Fire = func(t *coordinator.Turn) { g.memberTime(t, x) }
 	return x
 }

@@ -55,6 +55,19 @@ func (g *Consumer) speaksForItself(c commitBy) bool {
 	return c.epoch < 0 && (len(g.members) == 0 || c.inTxn && c.memberID == "" && c.instanceID == nil)
 }
 
+// checkEach judges the offsets of a commit one by one where the group does that.
+func checkEach(g group, by commitBy, list []Offset, codes []int16) {
+	c, ok := g.(*Consumer)
+	if !ok {
+		return
+	}
+	for i := range list {
+		if codes[i] == 0 {
+			codes[i] = codeOf(c.checkCommitOf(by, list[i].TopicID, list[i].Partition))
+		}
+	}
+}
+
 // checkCommitOf tells whether who may commit may do so for a partition: a member
 // that has not heard of its newest epoch may, for what it held in the one that it
 // knows and holds still (KIP-1251).

@@ -125,14 +125,13 @@ func (m *Machine) CommitTxnOffsets(t *coordinator.Turn, c Client, req *kmsg.TxnO
 		}
 		m.groups[id] = m.newClassic(id)
 	}
-	err := m.groups[id].checkCommit(t, commitBy{
-		memberID: req.MemberID, instanceID: req.InstanceID, epoch: req.Generation, version: c.Version, inTxn: true,
-	})
-	if err != nil {
+	by := commitBy{memberID: req.MemberID, instanceID: req.InstanceID, epoch: req.Generation, version: c.Version, inTxn: true}
+	if err := m.groups[id].checkCommit(t, by); err != nil {
 		p.Keep(allCodes(list, err))
 		return
 	}
 	codes := m.checkOffsets(list)
+	checkEach(m.groups[id], by, list, codes)
 	now := t.NowMillis()
 	staged := make([]committed, len(list))
 	records := make([]coordinator.Record, 0, len(list))

@@ -1,0 +1,266 @@
+package group
+
+import (
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/mainstem/mainstem/coordinator"
+	"github.com/mainstem/mainstem/coordinator/group/assign"
+)
+
+// Members of the classic protocol in a consumer group: what others do with one
+// heartbeat after the other they do by joining and syncing again. A heartbeat that
+// is answered with REBALANCE_IN_PROGRESS sends them there; their generation is
+// their member epoch.
+
+// join serves a JoinGroup. A group without members becomes a classic one.
+func (g *Consumer) join(t *coordinator.Turn, c Client, req *kmsg.JoinGroupRequest, p *joinPromise) {
+	if g.empty() {
+		g.joinEmpty(t, c, req, p)
+		return
+	}
+	protocols := protocolsOf(req)
+	s := g.m.consumer(g.id)
+	err := g.checkRoom(req.MemberID, s)
+	var subscription kmsg.ConsumerMemberMetadata
+	switch {
+	case err != nil:
+	case !g.agrees(req.ProtocolType, protocols), subscription.ReadFrom(protocols[0].metadata) != nil:
+		err = kerr.InconsistentGroupProtocol
+	}
+	if err != nil {
+		refuseJoin(p, req.MemberID, err)
+		return
+	}
+	id := req.MemberID
+	if id == "" {
+		id = g.m.newUUID()
+		if req.InstanceID == nil && c.Version >= needsMemberID {
+			// It is to come again with this id. Nothing is kept of that: any id will do.
+			refuseJoin(p, id, kerr.MemberIDRequired)
+			return
+		}
+	}
+	x, replaced, err := g.joiningClassic(t, id, req)
+	if err != nil {
+		refuseJoin(p, req.MemberID, err)
+		return
+	}
+	g.joinClassic(t, x, c, req, protocols, &subscription)
+	resp := joinResponse(*x.id)
+	kind, protocol := consumerType, protocols[0].name
+	resp.Generation, resp.ProtocolType, resp.Protocol = x.epoch, &kind, &protocol
+	if replaced && g.classic == len(g.members) && s.Downgrade && len(g.members) <= g.m.settings().MaxSize {
+		g.toClassic(t, x)
+	}
+	coordinator.Deliver(t, p, resp)
+}
+
+// joinEmpty lets a member of the classic protocol in where nobody is.
+func (g *Consumer) joinEmpty(t *coordinator.Turn, c Client, req *kmsg.JoinGroupRequest, p *joinPromise) {
+	if req.MemberID != "" {
+		refuseJoin(p, req.MemberID, kerr.UnknownMemberID)
+		return
+	}
+	to := g.m.newClassic(g.id)
+	to.since = t.Now()
+	g.m.replace(t, g.id, to)
+	to.write(t)
+	to.join(t, c, req, p)
+}
+
+// agrees tells whether a member with these protocols fits with the others of the
+// classic protocol.
+func (g *Consumer) agrees(protocolType string, protocols []memberProtocol) bool {
+	if protocolType != consumerType || len(protocols) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(protocols, func(p memberProtocol) bool { return g.votes[p.name] == g.classic })
+}
+
+// joiningClassic is the member that joins; replaced tells that it is a static
+// member that used the consumer protocol before.
+func (g *Consumer) joiningClassic(t *coordinator.Turn, id string, req *kmsg.JoinGroupRequest) (x *consumerMember, replaced bool, err error) {
+	if req.InstanceID != nil {
+		old := g.static[*req.InstanceID]
+		switch {
+		case req.MemberID != "":
+			x, err = g.find(id, req.InstanceID)
+			return x, false, err
+		case old != nil:
+			replaced = old.classic == nil
+			g.takeOver(t, old, id)
+			return old, replaced, nil
+		}
+	}
+	if x = g.members[id]; x == nil {
+		x = g.newMember(id)
+		g.add(x)
+	}
+	return x, false, nil
+}
+
+// joinClassic takes over what a JoinGroup says, and moves the member on.
+func (g *Consumer) joinClassic(t *coordinator.Turn, x *consumerMember, c Client, req *kmsg.JoinGroupRequest, protocols []memberProtocol,
+	subscription *kmsg.ConsumerMemberMetadata,
+) {
+	session := time.Duration(req.SessionTimeoutMillis) * time.Millisecond
+	says := said{
+		instance: req.InstanceID, rack: subscription.Rack, clientID: c.ID, host: c.Host,
+		names: sortedNames(subscription.Topics), regex: noPattern(x),
+		rebalance: max(0, time.Duration(req.RebalanceTimeoutMillis)*time.Millisecond),
+		classic:   &classicPart{session, protocols},
+	}
+	if c.Version == 0 {
+		says.rebalance = session
+	}
+	changed := g.learn(t, x, &says)
+	g.advance(t, x, g.m.consumer(g.id), changed, g.ownedByName(subscription.OwnedPartitions))
+	x.limit = t.Now().Add(x.rebalance) // It is to sync until then.
+	g.touch(t, x)
+}
+
+// noPattern ends a member's subscription to a regular expression, which the classic
+// protocol does not have.
+func noPattern(x *consumerMember) *string {
+	if x.pattern() == "" {
+		return nil
+	}
+	return new(string)
+}
+
+// ownedByName is what a member of the classic protocol says that it holds.
+func (g *Consumer) ownedByName(owned []kmsg.ConsumerMemberMetadataOwnedPartition) assign.Set {
+	of := make(map[TopicID][]int32, len(owned))
+	for i := range owned {
+		if topic, ok := g.m.topic(owned[i].Topic); ok {
+			of[topic.ID] = append(of[topic.ID], owned[i].Partitions...)
+		}
+	}
+	if s := assign.NewSet(of); s != nil {
+		return s
+	}
+	return assign.Set{}
+}
+
+// findClassic is a member of the classic protocol, in its generation.
+func (g *Consumer) findClassic(memberID string, instance *string, generation int32) (*consumerMember, error) {
+	x, err := g.find(memberID, instance)
+	switch {
+	case err != nil:
+		return nil, err
+	case x.classic == nil:
+		return nil, kerr.UnknownMemberID
+	case x.epoch != generation:
+		return nil, kerr.IllegalGeneration
+	}
+	return x, nil
+}
+
+// sync serves a SyncGroup: the assignment is the broker's.
+func (g *Consumer) sync(t *coordinator.Turn, _ Client, req *kmsg.SyncGroupRequest, p *syncPromise) {
+	x, err := g.findClassic(req.MemberID, req.InstanceID, req.Generation)
+	switch {
+	case err != nil:
+	case req.ProtocolType != nil && *req.ProtocolType != consumerType,
+		req.Protocol != nil && *req.Protocol != x.classic.protocols[0].name:
+		err = kerr.InconsistentGroupProtocol
+	case g.epoch > x.epoch && x.state != memberUnrevoked:
+		g.expectJoin(t, x)
+		err = kerr.RebalanceInProgress
+	}
+	if err != nil {
+		refuseSync(p, err)
+		return
+	}
+	x.limit = time.Time{}
+	g.touch(t, x)
+	resp := kmsg.NewPtrSyncGroupResponse()
+	resp.ProtocolType, resp.Protocol = req.ProtocolType, req.Protocol
+	resp.MemberAssignment = g.m.classicAssignment(x)
+	coordinator.Deliver(t, p, resp)
+}
+
+// classicAssignment is what a member may read, in the way of the classic protocol.
+func (m *Machine) classicAssignment(x *consumerMember) []byte {
+	a := kmsg.NewConsumerMemberAssignment()
+	var subscription kmsg.ConsumerMemberMetadata
+	if subscription.ReadFrom(x.classic.protocols[0].metadata) == nil {
+		a.Version = subscription.Version
+	}
+	for i := range x.assigned {
+		if name, ok := m.opts.Cluster.Name(x.assigned[i].Topic); ok {
+			topic := kmsg.NewConsumerMemberAssignmentTopic()
+			topic.Topic, topic.Partitions = name, x.assigned[i].Partitions
+			a.Topics = append(a.Topics, topic)
+		}
+	}
+	return a.AppendTo(nil)
+}
+
+// heartbeat serves a Heartbeat: it sends a member to join again when there is
+// something for it to do.
+func (g *Consumer) heartbeat(t *coordinator.Turn, req *kmsg.HeartbeatRequest) error {
+	x, err := g.findClassic(req.MemberID, req.InstanceID, req.Generation)
+	if err != nil {
+		return err
+	}
+	rejoin := x.epoch < g.epoch || x.state == memberUnrevoked || x.state == memberUnreleased && !g.waits(x)
+	if rejoin {
+		g.expectJoin(t, x)
+	}
+	g.touch(t, x)
+	if rejoin {
+		return kerr.RebalanceInProgress
+	}
+	return nil
+}
+
+// expectJoin gives a member its time to join again, from when it was first told.
+func (g *Consumer) expectJoin(t *coordinator.Turn, x *consumerMember) {
+	if x.limit.IsZero() {
+		x.limit = t.Now().Add(x.rebalance)
+	}
+}
+
+// leave serves a LeaveGroup.
+func (g *Consumer) leave(t *coordinator.Turn, _ Client, members []kmsg.LeaveGroupRequestMember) []error {
+	errs := make([]error, len(members))
+	var gone []*consumerMember
+	for i := range members {
+		x, err := g.leaving(&members[i])
+		if err == nil && slices.Contains(gone, x) {
+			err = kerr.UnknownMemberID
+		}
+		if errs[i] = err; err == nil {
+			gone = append(gone, x)
+		}
+	}
+	if len(gone) > 0 {
+		g.removeAll(t, gone)
+	}
+	return errs
+}
+
+// leaving is who leaves. An administrator names a static member by its instance id
+// alone; members of the consumer protocol leave in their own way.
+func (g *Consumer) leaving(who *kmsg.LeaveGroupRequestMember) (*consumerMember, error) {
+	id := who.MemberID
+	if who.InstanceID != nil && id == "" {
+		if x := g.static[*who.InstanceID]; x != nil {
+			id = *x.id
+		}
+	}
+	x, err := g.find(id, who.InstanceID)
+	if err == nil && x.classic == nil {
+		err = kerr.UnknownMemberID
+	}
+	return x, err
+}
+
+func sameProtocol(a, b memberProtocol) bool {
+	return a.name == b.name && slices.Equal(a.metadata, b.metadata)
+}

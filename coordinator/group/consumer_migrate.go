@@ -1,0 +1,163 @@
+package group
+
+import (
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/mainstem/mainstem/coordinator"
+	"github.com/mainstem/mainstem/coordinator/group/assign"
+)
+
+// consumerGroup is the group that a member heartbeats to. One that is joined is made
+// if it is not there; a classic group that nobody is in is replaced, and one with
+// members is taken over with them if that is allowed.
+func (m *Machine) consumerGroup(t *coordinator.Turn, id, memberID string, join bool, s *ConsumerSettings) (*Consumer, error) {
+	switch g := m.groups[id].(type) {
+	case *Consumer:
+		return g, nil
+	case *Classic:
+		if join {
+			return m.fromClassic(t, g, memberID, s)
+		}
+	case nil:
+		if join {
+			return m.makeConsumer(t, id), nil
+		}
+	}
+	return nil, m.noConsumerGroup(id)
+}
+
+// makeConsumer makes a group without members.
+func (m *Machine) makeConsumer(t *coordinator.Turn, id string) *Consumer {
+	g := m.newConsumer(id)
+	m.replace(t, id, g)
+	g.writeEpoch(t)
+	return g
+}
+
+// fromClassic turns a classic group into a consumer group. Its members stay: they
+// go on with the classic protocol, in the epoch of their generation.
+func (m *Machine) fromClassic(t *coordinator.Turn, old *Classic, joining string, s *ConsumerSettings) (*Consumer, error) {
+	if old.empty() {
+		return m.makeConsumer(t, old.id), nil
+	}
+	const cannot = "Cannot upgrade classic group %s to consumer group because "
+	not := kerr.GroupIDNotFound
+	switch {
+	case !s.Upgrade:
+		return nil, refuse(not, cannot+"online upgrade is disabled.", old.id)
+	case old.kindOfMembers != consumerType || old.protocol == nil:
+		return nil, refuse(not, cannot+"the group does not use the consumer embedded protocol.", old.id)
+	case len(old.members) > s.MaxSize:
+		return nil, refuse(not, cannot+"the group size exceeds the consumer group maximum size.", old.id)
+	case len(old.members) >= s.MaxSize && old.members[joining] == nil:
+		return nil, refuse(kerr.GroupMaxSizeReached, "The consumer group has reached its maximum capacity of %d members.", s.MaxSize)
+	}
+	g := m.newConsumer(old.id)
+	g.epoch, g.targetEpoch = old.generation, old.generation
+	for _, y := range old.order {
+		x, ok := g.fromClassicMember(y, *old.protocol)
+		if !ok {
+			return nil, refuse(not, cannot+"the embedded consumer protocol is malformed.", old.id)
+		}
+		g.add(x)
+		g.own(x)
+	}
+	for _, y := range old.order {
+		old.answerJoinError(y, kerr.RebalanceInProgress)
+		old.answerSyncError(y, kerr.RebalanceInProgress)
+	}
+	m.replace(t, old.id, g)
+	g.writeAll(t)
+	for _, x := range g.members {
+		g.touch(t, x)
+	}
+	return g, nil
+}
+
+// fromClassicMember makes a member of one of a classic group. What the last
+// assignment gave it is what it holds and what it is meant to have.
+func (g *Consumer) fromClassicMember(y *member, protocol string) (*consumerMember, bool) {
+	var subscription kmsg.ConsumerMemberMetadata
+	if subscription.ReadFrom(y.metadataFor(protocol)) != nil {
+		return nil, false
+	}
+	var assignment kmsg.ConsumerMemberAssignment
+	if len(y.assignment) > 0 && assignment.ReadFrom(y.assignment) != nil {
+		return nil, false
+	}
+	of := make(map[TopicID][]int32, len(assignment.Topics))
+	for i := range assignment.Topics {
+		if topic, ok := g.m.topic(assignment.Topics[i].Topic); ok {
+			of[topic.ID] = append(of[topic.ID], assignment.Topics[i].Partitions...)
+		}
+	}
+	x := g.newMember(y.id)
+	x.instance, x.rack, x.clientID, x.host = y.instance, subscription.Rack, y.clientID, y.host
+	x.names = g.m.shared(sortedNames(subscription.Topics))
+	x.rebalance, x.classic = y.rebalance, &classicPart{y.session, y.protocols}
+	x.epoch, x.previous = g.epoch, g.epoch
+	// What two members claim the first one has.
+	x.target = assign.NewSet(of).Filter(func(topic TopicID, p int32) bool { return !g.taken(x, partitionID{topic, p}) })
+	x.assigned = x.target
+	return x, true
+}
+
+// writeAll appends all of the group's records.
+func (g *Consumer) writeAll(t *coordinator.Turn) {
+	list := g.sortedMembers()
+	for _, x := range list {
+		g.writeMember(t, x)
+	}
+	g.writeEpoch(t)
+	for _, x := range list {
+		g.writeTarget(t, x)
+	}
+	g.writeTargetEpoch(t)
+	for _, x := range list {
+		g.writeCurrent(t, x)
+	}
+}
+
+// becomesClassic tells whether the group turns into a classic one, of a number of
+// members, once a member is gone.
+func (g *Consumer) becomesClassic(gone *consumerMember, size int) bool {
+	return gone.classic == nil && g.classic == len(g.members)-1 && g.m.consumer(g.id).Downgrade && size <= g.m.settings().MaxSize
+}
+
+// toClassic turns the group into a classic one when all its members use the classic
+// protocol. joined is who has just joined, and knows what it holds; if it is nil
+// the members are to rebalance.
+func (g *Consumer) toClassic(t *coordinator.Turn, joined *consumerMember) {
+	to := g.m.newClassic(g.id)
+	to.kindOfMembers, to.generation, to.since = consumerType, g.epoch, t.Now()
+	for _, x := range g.sortedMembers() {
+		to.add(to.fromConsumerMember(x, g.m.classicAssignment(x)))
+	}
+	to.protocol = to.choose()
+	to.st, to.before = stateStable, stateStable
+	to.readTopics()
+	g.m.replace(t, g.id, to)
+	to.write(t)
+	for _, y := range slices.Clone(to.order) {
+		to.touch(t, y, y.session)
+	}
+	if joined == nil {
+		to.prepare(t)
+	}
+}
+
+// fromConsumerMember makes a member of one of a consumer group that used the
+// classic protocol there.
+func (g *Classic) fromConsumerMember(x *consumerMember, assignment []byte) *member {
+	y := &member{
+		id: *x.id, instance: x.instance, clientID: x.clientID, host: x.host,
+		rebalance: max(0, x.rebalance), session: max(x.classic.session, time.Millisecond),
+		protocols: x.classic.protocols, assignment: assignment,
+	}
+	y.timer.Fire = func(t *coordinator.Turn) { g.sessionTime(t, y) }
+	return y
+}

@@ -1,0 +1,102 @@
+package group
+
+import (
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/mainstem/mainstem/coordinator"
+)
+
+// pattern is a regular expression that members are subscribed to.
+type pattern struct {
+	members int
+	// topics match, in order; at is when that was found out, in milliseconds, and
+	// version the metadata's then.
+	topics      []string
+	version, at int64
+	matcher     *regexp.Regexp // nil until it is needed
+}
+
+// has tells whether a topic is known to match.
+func (p *pattern) has(topic string) bool {
+	_, ok := slices.BinarySearch(p.topics, topic)
+	return ok
+}
+
+// compile makes an expression that must match the whole name.
+func compile(expression string) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(expression); err != nil {
+		return nil, err
+	}
+	return regexp.Compile(`\A(?:` + expression + `)\z`)
+}
+
+// checkPattern refuses what is no regular expression. "" stands for none.
+func (m *Machine) checkPattern(id, expression string) error {
+	if g, ok := m.groups[id].(*Consumer); ok && g.patterns[expression] != nil || expression == "" {
+		return nil
+	}
+	_, err := compile(expression)
+	if err == nil {
+		return nil
+	}
+	why := err.Error()
+	if e := (*syntax.Error)(nil); errors.As(err, &e) {
+		why = string(e.Code)
+	}
+	return refuse(kerr.InvalidRegularExpression, "SubscribedTopicRegex `%s` is not a valid regular expression: %s.", expression, why)
+}
+
+// patternOf is what is known of an expression, made if need be.
+func (g *Consumer) patternOf(expression string) *pattern {
+	p := g.patterns[expression]
+	if p == nil {
+		if g.patterns == nil {
+			g.patterns = make(map[string]*pattern, 1)
+		}
+		p = &pattern{version: -1}
+		g.patterns[expression] = p
+	}
+	return p
+}
+
+// dropPattern forgets an expression when nobody is subscribed to it any more.
+func (g *Consumer) dropPattern(t *coordinator.Turn, expression string) {
+	if p := g.patterns[expression]; p != nil && p.members <= 0 {
+		delete(g.patterns, expression)
+		t.Append(patternKey(g.id, expression), nil)
+	}
+}
+
+// resolve finds out which topics match an expression, if the metadata is newer than
+// what is known. RE2 takes time in proportion to the names, whatever the expression.
+func (g *Consumer) resolve(t *coordinator.Turn, expression string) {
+	p, version := g.patterns[expression], g.m.opts.Cluster.Version()
+	if p == nil || p.version == version {
+		return
+	}
+	if p.matcher == nil {
+		matcher, err := compile(expression)
+		if err != nil {
+			return // It comes from a record of another version: it matches nothing.
+		}
+		p.matcher = matcher
+	}
+	var topics []string
+	for name := range g.m.opts.Cluster.Names() {
+		if p.matcher.MatchString(name) {
+			topics = append(topics, name)
+		}
+	}
+	slices.Sort(topics)
+	first := p.version < 0
+	p.version = version
+	if first || !slices.Equal(topics, p.topics) {
+		p.topics, p.at = g.m.shared(topics), t.NowMillis()
+		g.writePattern(t, expression, p)
+	}
+}
