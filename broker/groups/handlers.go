@@ -40,6 +40,7 @@ type Handlers struct {
 	logger      *zap.Logger
 	runtime     *coordinator.Runtime[*group.Machine]
 	settings    atomic.Pointer[group.Settings]
+	consumers   atomic.Pointer[consumerSettings]
 }
 
 // New makes the handlers. Runtime is to be given the partitions to lead.
@@ -52,6 +53,8 @@ func New(o Options) *Handlers {
 	machines := &group.Options{
 		Settings: func() group.Settings { return *h.settings.Load() },
 		Topics:   topics{h.replicas},
+		Consumer: h.consumerOf,
+		Cluster:  cluster{h.replicas},
 	}
 	h.runtime = coordinator.New(coordinator.Options[*group.Machine]{
 		New:    func(int32) *group.Machine { return group.New(machines) },
@@ -68,7 +71,7 @@ func (h *Handlers) Close() { h.runtime.Close() }
 
 // APIs is the part of the API table that the handlers serve.
 func (h *Handlers) APIs() []protocol.API {
-	return []protocol.API{
+	return append(h.consumerAPIs(), []protocol.API{
 		{Key: int16(kmsg.OffsetCommit), Min: 2, Max: 10, Submit: h.offsetCommit},
 		{Key: int16(kmsg.OffsetFetch), Min: 1, Max: 10, Submit: h.offsetFetch},
 		{Key: int16(kmsg.FindCoordinator), Max: 6, Submit: h.findCoordinator},
@@ -80,7 +83,7 @@ func (h *Handlers) APIs() []protocol.API {
 		{Key: int16(kmsg.ListGroups), Max: 5, MaxBytes: 1 << 20, Submit: h.listGroups},
 		{Key: int16(kmsg.DeleteGroups), Max: 2, Submit: h.deleteGroups},
 		{Key: int16(kmsg.OffsetDelete), Max: 0, Submit: h.offsetDelete},
-	}
+	}...)
 }
 
 // shard is the coordinator of a group, nil if it is not here.

@@ -13,11 +13,12 @@ import (
 // followSettings keeps what machines ask for at hand.
 func (h *Handlers) followSettings() {
 	h.readSettings(nil)
-	h.live.OnChange(h.readSettings, "group.max.size")
+	h.live.OnChange(h.readSettings, "group.max.size", "group.consumer.assignment.interval.ms")
 }
 
 func (h *Handlers) readSettings(*config.Values) {
 	l := h.live
+	h.consumers.Store(readConsumerSettings(l))
 	h.settings.Store(&group.Settings{
 		InitialRebalanceDelay: l.Millis("group.initial.rebalance.delay.ms"),
 		MinSessionTimeout:     l.Millis("group.min.session.timeout.ms"),

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -153,17 +154,25 @@ func (g *Consumer) loaded(t *coordinator.Turn) {
 	}
 }
 
-// TopicsChanged tells the groups that topics were made, deleted or changed. They
-// look at them with the next heartbeat.
-func (m *Machine) TopicsChanged(names []string) {
+// TopicsChanged tells the groups which topics were made or deleted, and which have
+// changed otherwise. They look at theirs with the next heartbeat.
+func (m *Machine) TopicsChanged(comeOrGone, changed []string) {
 	for _, g := range m.groups {
-		c, ok := g.(*Consumer)
-		if !ok || c.outdated {
-			continue
-		}
-		c.outdated = len(c.patterns) > 0
-		for _, name := range names {
-			c.outdated = c.outdated || c.topics[name] > 0
+		if c, ok := g.(*Consumer); ok && !c.outdated {
+			c.outdated = slices.ContainsFunc(comeOrGone, c.mayRead) || slices.ContainsFunc(changed, c.reads)
 		}
 	}
+}
+
+// mayRead tells whether a topic of that name would be a member's.
+func (g *Consumer) mayRead(name string) bool {
+	if g.reads(name) {
+		return true
+	}
+	for _, p := range g.patterns {
+		if p.matcher != nil && p.matcher.MatchString(name) {
+			return true
+		}
+	}
+	return false
 }

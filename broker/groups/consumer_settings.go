@@ -1,0 +1,79 @@
+package groups
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mainstem/mainstem/broker/config"
+	"github.com/mainstem/mainstem/controller/meta"
+	"github.com/mainstem/mainstem/coordinator/group"
+)
+
+// consumerSettings are those of consumer groups, and the bounds of what single
+// groups may have of their own.
+type consumerSettings struct {
+	group.ConsumerSettings
+	session, heartbeat, assignment bounds
+}
+
+type bounds struct{ low, high time.Duration }
+
+// Policies of moving groups with members from one protocol to the other.
+const (
+	policyBoth      = "bidirectional"
+	policyUpgrade   = "upgrade"
+	policyDowngrade = "downgrade"
+)
+
+func readConsumerSettings(l *config.Live) *consumerSettings {
+	policy := l.String("group.consumer.migration.policy")
+	is := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(policy, name) })
+	}
+	between := func(name string) bounds {
+		return bounds{l.Millis("group.consumer.min." + name), l.Millis("group.consumer.max." + name)}
+	}
+	return &consumerSettings{
+		ConsumerSettings: group.ConsumerSettings{
+			Disabled:           !slices.Contains(l.List("group.coordinator.rebalance.protocols"), "consumer"),
+			SessionTimeout:     l.Millis("group.consumer.session.timeout.ms"),
+			HeartbeatInterval:  l.Millis("group.consumer.heartbeat.interval.ms"),
+			AssignmentInterval: l.Millis("group.consumer.assignment.interval.ms"),
+			MaxSize:            l.Int("group.consumer.max.size"),
+			Assignors:          l.List("group.consumer.assignors"),
+			Upgrade:            is(policyBoth, policyUpgrade),
+			Downgrade:          is(policyBoth, policyDowngrade),
+		},
+		session:    between("session.timeout.ms"),
+		heartbeat:  between("heartbeat.interval.ms"),
+		assignment: between("assignment.interval.ms"),
+	}
+}
+
+// consumerOf are the settings of one group.
+func (h *Handlers) consumerOf(id string) *group.ConsumerSettings {
+	all := h.consumers.Load()
+	img := h.replicas.Image()
+	if img == nil {
+		return &all.ConsumerSettings
+	}
+	own := img.Configs(meta.Resource{Type: meta.ResourceGroup, Name: id})
+	if len(own) == 0 {
+		return &all.ConsumerSettings
+	}
+	s := all.ConsumerSettings
+	override(&s.SessionTimeout, own["consumer.session.timeout.ms"], all.session)
+	override(&s.HeartbeatInterval, own["consumer.heartbeat.interval.ms"], all.heartbeat)
+	override(&s.AssignmentInterval, own["consumer.assignment.interval.ms"], all.assignment)
+	return &s
+}
+
+// override takes a group's own setting, if it has one. It was checked when it was
+// set; the bounds may have moved since.
+func override(setting *time.Duration, text string, b bounds) {
+	if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32); err == nil {
+		*setting = min(max(time.Duration(n)*time.Millisecond, b.low), b.high)
+	}
+}
