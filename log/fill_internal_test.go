@@ -149,12 +149,13 @@ func (f *filler) produced(size int) []byte {
 	return fillBatch(f.t, p, size)
 }
 
-// tail appends small batches until the open segment is nearly full.
+// tail appends small batches until a segment that holds nothing else is open
+// and nearly full.
 func (f *filler) tail(each int) {
 	if each == 0 {
 		return
 	}
-	for f.used() < fillSegment*95/100 {
+	for begun := f.s.log.Next(); f.s.log.Next()-begun < fillSegment || f.used() < fillSegment*95/100; {
 		for range 1000 {
 			f.append(f.produced(each))
 		}
