@@ -27,10 +27,10 @@ run: build ## start a broker on 127.0.0.1:9092, data in ./mainstem-data
 
 .PHONY: test
 test: build ## all tests of both modules, Go clients only
-	@echo "== Mainstem"
-	@$(GO) test ./...
-	@echo "== compat-tests"
-	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem $(GO) -C compat-tests test ./...
+	@failed=; \
+	echo "== Mainstem"; $(GO) test ./... || failed=1; \
+	echo "== compat-tests"; MAINSTEM_BIN=$(CURDIR)/bin/mainstem $(GO) -C compat-tests test ./... || failed=1; \
+	[ -z "$$failed" ] || { echo "test: something failed, see above" >&2; exit 1; }
 
 .PHONY: check
 check: ## vet, lint, structure, tidiness, other platforms

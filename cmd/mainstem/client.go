@@ -148,6 +148,10 @@ func remedyFor(e *kerr.Error) string {
 		return "Use another name, or --if-not-exists."
 	case kerr.InvalidTopicException.Code:
 		return "A name has 1 to 249 of the characters a-z A-Z 0-9 . _ - and is not . or .. itself."
+	case kerr.GroupIDNotFound.Code, kerr.InvalidGroupID.Code:
+		return "'mainstem group list' shows what there is."
+	case kerr.NonEmptyGroup.Code, kerr.UnknownMemberID.Code, kerr.GroupSubscribedToTopic.Code:
+		return "Stop the group's members first; 'mainstem group describe' shows them."
 	case kerr.InvalidReplicationFactor.Code:
 		return "'mainstem cluster' shows how many brokers there are."
 	case kerr.NotEnoughReplicas.Code, kerr.NotEnoughReplicasAfterAppend.Code:

@@ -35,6 +35,7 @@ func newRoot(c *console) *cobra.Command {
 	root.AddCommand(
 		newServe(c),
 		newTopic(c),
+		newGroup(c),
 		newProduce(c),
 		newConsume(c),
 		newCluster(c),
