@@ -141,11 +141,11 @@ func classicGroup(g *kadm.DescribedGroup) *describedGroup {
 // consumerGroup describes a group of the newer protocol.
 func consumerGroup(ctx context.Context, adm *kadm.Client, name string) (*describedGroup, error) {
 	answers, err := adm.DescribeConsumerGroups(ctx, name)
-	if err != nil {
-		var unsupported *kerr.Error
-		if errors.As(err, &unsupported) && unsupported.Code == kerr.UnsupportedVersion.Code {
-			err = kerr.GroupIDNotFound
-		}
+	var refused *kadm.ShardErrors
+	switch {
+	case errors.As(err, &refused):
+		return nil, kerr.GroupIDNotFound // A broker without such groups has not this one either.
+	case err != nil:
 		return nil, err
 	}
 	g, ok := answers[name]
