@@ -10,17 +10,29 @@ import (
 
 // apis is the whole table of what this broker serves; ApiVersions is made from it.
 func (b *Broker) apis() []protocol.API {
-	return slices.Concat(b.records.APIs(), b.admin.APIs(), b.groups.APIs())
+	return slices.Concat(b.records.APIs(), b.admin.APIs(), b.groups.APIs(), b.txns.APIs())
 }
 
 // features are those that clients and tools look at. metadata.version stands for
 // what Apache Kafka 4.3 can do; there is nothing here that depends on its level.
 func (b *Broker) features() protocol.Features {
-	const name, lowest, level = "metadata.version", 7, 30
+	const metadata, lowest, level = "metadata.version", 7, 30
+	// Consumer groups by heartbeat are there from level 1 on.
+	const groups, groupsLevel = "group.version", 1
+	// Producers whose epoch is raised by each transaction are there from level 2 on.
+	const transactions, transactionsLevel = "transaction.version", 2
 	return protocol.Features{
-		Supported: []protocol.SupportedFeature{{Name: name, Min: lowest, Max: level}},
-		Finalized: []protocol.FinalizedFeature{{Name: name, Level: level}},
-		Epoch:     b.metadata.Image().Revision(),
+		Supported: []protocol.SupportedFeature{
+			{Name: metadata, Min: lowest, Max: level},
+			{Name: groups, Max: groupsLevel},
+			{Name: transactions, Max: transactionsLevel},
+		},
+		Finalized: []protocol.FinalizedFeature{
+			{Name: metadata, Level: level},
+			{Name: groups, Level: groupsLevel},
+			{Name: transactions, Level: transactionsLevel},
+		},
+		Epoch: b.metadata.Image().Revision(),
 	}
 }
 

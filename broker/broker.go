@@ -19,6 +19,7 @@ import (
 	"github.com/mainstem/mainstem/broker/metrics"
 	"github.com/mainstem/mainstem/broker/records"
 	"github.com/mainstem/mainstem/broker/replica"
+	"github.com/mainstem/mainstem/broker/txns"
 	"github.com/mainstem/mainstem/controller"
 	"github.com/mainstem/mainstem/controller/meta"
 	"github.com/mainstem/mainstem/log"
@@ -48,6 +49,7 @@ type Broker struct {
 	records  *records.Handlers
 	admin    *admin.Handlers
 	groups   *groups.Handlers
+	txns     *txns.Handlers
 	server   *protocol.Server
 
 	phase   atomic.Int32 // metrics.Phase
@@ -57,8 +59,9 @@ type Broker struct {
 	deleted chan struct{} // deletions wait to be acknowledged
 	acks    deletions
 
-	// offsetsTopic is the __consumer_offsets that is coordinated; apply's own.
-	offsetsTopic meta.TopicID
+	// offsetsTopic and transactionsTopic are the internal topics that are
+	// coordinated; apply's own.
+	offsetsTopic, transactionsTopic meta.TopicID
 
 	// undo closes what is open, the last first.
 	undo []func(context.Context) error

@@ -30,7 +30,7 @@ type journal struct {
 }
 
 // journalSettings are names of settings: how long a commit may take, how much is
-// read at a time, and by which codec records are compressed.
+// read at a time, and by which codec records are compressed; "" is by none.
 type journalSettings struct {
 	timeout, buffer, codec string
 }
@@ -141,7 +141,10 @@ func (j *journal) awaitLoaded(end int64, stop <-chan struct{}) error {
 
 // Append appends a batch of records.
 func (j *journal) Append(records []coordinator.Record, producer *coordinator.Producer, now int64) (int64, error) {
-	spec := batch.Spec{Codec: batch.Codec(j.live.Int(j.names.codec))}
+	var spec batch.Spec
+	if j.names.codec != "" {
+		spec.Codec = batch.Codec(j.live.Int(j.names.codec))
+	}
 	if producer != nil {
 		spec.Transactional = true
 		spec.Producer = &batch.Producer{ID: producer.ID, Epoch: producer.Epoch, Sequence: -1}

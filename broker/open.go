@@ -134,7 +134,7 @@ func (b *Broker) openPartitions(context.Context) error {
 	})
 	b.records = records.New(records.Options{
 		Replicas: b.replicas, Live: b.live, NodeID: b.config.NodeID(),
-		ProducerIDs: b.metadata.AllocateProducerIDs, Metrics: b.metrics, Logger: b.logger,
+		Enlist: b.enlist, Metrics: b.metrics, Logger: b.logger,
 	})
 	dir, err := filepath.Abs(b.config.LogDir())
 	if err != nil {

@@ -18,9 +18,15 @@ func (h *Handlers) OffsetsPartition(id string) (int32, bool) {
 }
 
 // CommitTxnOffsets has offsets of partitions that exist committed in a
-// transaction. The promise is kept with a code for each of them.
-func (h *Handlers) CommitTxnOffsets(who group.Client, req *kmsg.TxnOffsetCommitRequest, list []group.Offset) *group.Codes {
+// transaction. The promise is kept with a code for each of them. check is called
+// in the turn before anything else, and may refuse: no marker comes between it and
+// the commit.
+func (h *Handlers) CommitTxnOffsets(who group.Client, req *kmsg.TxnOffsetCommitRequest, list []group.Offset, check func() error) *group.Codes {
 	return coordinator.Ask(h.shard(req.Group), func(m *group.Machine, t *coordinator.Turn, p *group.Codes) {
+		if err := check(); err != nil {
+			p.Fail(err)
+			return
+		}
 		m.CommitTxnOffsets(t, who, req, list, p)
 	})
 }

@@ -1,6 +1,5 @@
 // Package records has the handlers of the requests that carry records or speak
-// of offsets: Produce, Fetch, ListOffsets, DeleteRecords, OffsetForLeaderEpoch
-// and InitProducerId.
+// of offsets: Produce, Fetch, ListOffsets, DeleteRecords and OffsetForLeaderEpoch.
 //
 // A handler has two halves. Submit runs in the request's turn on its connection:
 // it checks, appends and takes a ticket. Finish runs when the answer's turn has

@@ -1,7 +1,6 @@
 package records
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 
@@ -22,8 +21,9 @@ type Options struct {
 	Replicas *replica.Set
 	Live     *config.Live
 	NodeID   int32
-	// ProducerIDs takes a block of producer ids that nobody else gets.
-	ProducerIDs func(ctx context.Context) (first int64, n int, err error)
+	// Enlist asks a transaction's coordinator about partitions. Without it there
+	// are no transactions.
+	Enlist func(e Enlistment) Enlisting
 	// FetchMemory is DefaultFetchMemory if zero.
 	FetchMemory int64
 	// Metrics may be nil.
@@ -39,7 +39,7 @@ type Handlers struct {
 	live     *config.Live
 	nodeID   int32
 	logger   *zap.Logger
-	ids      *producerIDs
+	enlist   func(e Enlistment) Enlisting
 	sessions *sessions
 	memory   budget
 
@@ -65,7 +65,7 @@ func New(o Options) *Handlers {
 		live:     o.Live,
 		nodeID:   o.NodeID,
 		logger:   o.Logger,
-		ids:      newProducerIDs(o.ProducerIDs),
+		enlist:   o.Enlist,
 		sessions: newSessions(o.Live.Values().FetchSessionSlots, &o.Metrics.SessionEvictions),
 		memory:   budget{limit: o.FetchMemory},
 	}
@@ -81,7 +81,6 @@ func (h *Handlers) APIs() []protocol.API {
 		h.fetchAPI(),
 		{Key: 2, Min: 1, Max: 11, Submit: h.listOffsets},
 		{Key: 21, Min: 0, Max: 2, Submit: h.deleteRecords},
-		{Key: 22, Min: 0, Max: 5, MaxBytes: 1 << 16, Submit: h.initProducerID},
 		{Key: 23, Min: 2, Max: 4, Submit: h.offsetForLeaderEpoch},
 	}
 }

@@ -1,10 +1,7 @@
 package records
 
 import (
-	"context"
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -201,38 +198,4 @@ func TestEpochEndsAreAnswered(t *testing.T) {
 			require.Equal(t, c[2], row.EndOffset, c)
 		}
 	}
-}
-
-func TestIdempotentProducersGetIDs(t *testing.T) {
-	r := newRig(t)
-	seen := make(map[int64]bool)
-	for version := int16(0); version <= 5; version++ {
-		req := kmsg.NewPtrInitProducerIDRequest()
-		req.Version = version
-		resp := r.do(req).(*kmsg.InitProducerIDResponse)
-		require.Zero(t, resp.ErrorCode)
-		require.Zero(t, resp.ProducerEpoch)
-		require.False(t, seen[resp.ProducerID])
-		seen[resp.ProducerID] = true
-	}
-}
-
-func TestNoProducerIDWithoutABlock(t *testing.T) {
-	r := newRig(t)
-	r.h.ids = newProducerIDs(func(context.Context) (int64, int, error) { return 0, 0, errors.New("no etcd") })
-	resp := r.do(newest(kmsg.NewPtrInitProducerIDRequest())).(*kmsg.InitProducerIDResponse)
-	require.Equal(t, kerr.CoordinatorLoadInProgress.Code, resp.ErrorCode)
-	require.EqualValues(t, -1, resp.ProducerID)
-	require.EqualValues(t, -1, resp.ProducerEpoch)
-}
-
-func TestTransactionalIDFindsNoCoordinator(t *testing.T) {
-	r := newRig(t)
-	c := r.dial()
-	id := "txn"
-	req := newest(kmsg.NewPtrInitProducerIDRequest())
-	req.TransactionalID, req.TransactionTimeoutMillis = &id, int32(time.Minute/time.Millisecond)
-	require.Equal(t, kerr.CoordinatorNotAvailable.Code, c.ask(req).(*kmsg.InitProducerIDResponse).ErrorCode)
-	req.TransactionTimeoutMillis = 900001
-	require.Equal(t, kerr.InvalidTransactionTimeout.Code, c.ask(req).(*kmsg.InitProducerIDResponse).ErrorCode)
 }

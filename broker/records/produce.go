@@ -34,6 +34,8 @@ type produce struct {
 	failed   bool
 	leaders  leaders
 	pending  []replica.Pending
+	enlisted []*row    // rows whose partitions the transaction may not include yet
+	joining  Enlisting // what was asked about them, nil if there are none
 	body     []byte
 	buffers  protocol.Buffers
 
@@ -56,6 +58,12 @@ type row struct {
 	appended bool
 	epoch    int32
 	end      int64 // the offset after the last record
+
+	// A row that waits for its transaction's coordinator: what is to be appended,
+	// and what was known of the transaction before it was asked.
+	valid   []byte
+	stamped int64
+	guard   log.TxnGuard
 
 	code              int16
 	base, time, start int64
@@ -107,11 +115,12 @@ func (h *Handlers) submitProduce(c *protocol.Call) protocol.Finish {
 				p.fail(r, *f)
 			}
 		}
+		p.enlist()
 	}
 	if p.req.Acks == acksNone {
 		return p.unanswered()
 	}
-	if p.appended > 0 {
+	if p.appended > 0 || p.joining != nil {
 		c.ReadyWhen(p.readyFunc)
 	}
 	return p.finishFunc
@@ -120,6 +129,7 @@ func (h *Handlers) submitProduce(c *protocol.Call) protocol.Finish {
 // unanswered ends a request of acks=0. The only way to tell the client of an error
 // is to hang up.
 func (p *produce) unanswered() protocol.Finish {
+	p.join()
 	c, failed := p.call, p.failed
 	if p.appended > 0 {
 		p.h.replicas.Kick()
@@ -148,6 +158,9 @@ func (p *produce) collect() (whole *failure) {
 		}
 	}
 	p.rows = mergeRows(p.req, p.rows)
+	if whole == nil {
+		whole = p.mixedProducers()
+	}
 	return whole
 }
 
@@ -196,16 +209,22 @@ func (p *produce) store(r *row) *failure {
 	if f != nil {
 		return f
 	}
-	return p.append(r, b, epoch, stamped)
+	r.valid, r.epoch, r.stamped, r.guard = b, epoch, stamped, p.firstGuard(b)
+	return p.append(r)
 }
 
-// append stores a valid batch. stamped is the LogAppendTime that it was given, or -1.
-func (p *produce) append(r *row, b []byte, epoch int32, stamped int64) *failure {
-	a, err := r.part.Append(b, epoch, log.Client)
+// append stores a valid batch. If it would be the first of its transaction on the
+// partition it waits for the coordinator instead.
+func (p *produce) append(r *row) *failure {
+	b, epoch, stamped := r.valid, r.epoch, r.stamped
+	a, err := r.part.AppendTxn(b, epoch, r.guard)
+	if errors.Is(err, log.ErrTxnUnverified) {
+		return p.unverified(r)
+	}
 	if err != nil {
 		return &failure{err: p.goneByID(err), started: true}
 	}
-	r.appended, r.epoch = true, epoch
+	r.appended = true
 	r.base, r.end, r.start, r.time = a.BaseOffset, a.LastOffset+1, a.Start, stamped
 	if a.Duplicate {
 		// Kafka answers a repeated batch with the time of the first.
@@ -221,6 +240,9 @@ func (p *produce) append(r *row, b []byte, epoch int32, stamped int64) *failure 
 
 // ready tells whether all that was appended is durable already.
 func (p *produce) ready() bool {
+	if p.joining != nil {
+		return false
+	}
 	for i := range p.rows {
 		if r := &p.rows[i]; r.appended && r.part.Log().Durable() < r.end {
 			return false
@@ -231,6 +253,7 @@ func (p *produce) ready() bool {
 
 // finish waits until what was appended may be acknowledged, and answers.
 func (p *produce) finish() protocol.Reply {
+	p.join()
 	if p.appended > 0 {
 		p.h.parkedProduces.Add(1)
 		p.await()
@@ -321,15 +344,16 @@ func (p *produce) goneByID(err error) error {
 // release makes the request's memory ready for the next one.
 func (p *produce) release() {
 	clear(p.rows)
+	clear(p.enlisted)
 	clear(p.pending)
 	clear(p.buffers.Pieces)
-	p.rows, p.pending = p.rows[:0], p.pending[:0]
+	p.rows, p.enlisted, p.pending = p.rows[:0], p.enlisted[:0], p.pending[:0]
 	p.call, p.req, p.ticket, p.appended, p.failed = nil, nil, log.Ticket{}, 0, false
 	if cap(p.body) > maxKept {
 		p.body = nil
 	}
 	if cap(p.rows) > maxKept/256 {
-		p.rows, p.pending = nil, nil
+		p.rows, p.enlisted, p.pending = nil, nil, nil
 	}
 	p.h.produces.Put(p)
 }

@@ -29,10 +29,6 @@ func (p *produce) checkEnvelope(r *row) *failure {
 		return &failure{err: kerr.UnsupportedCompressionType}
 	case p.req.Acks < acksAll || p.req.Acks > acksLeader:
 		return &failure{err: kerr.InvalidRequiredAcks}
-	case h.IsTransactional():
-		// There is no transaction that the batch could belong to: no coordinator has
-		// given a producer id to the transactional id. Kafka's says the same then.
-		return &failure{err: kerr.InvalidProducerIDMapping, message: "There is no transaction that this batch belongs to"}
 	case r.found.Internal && (p.call.ClientID == nil || *p.call.ClientID != adminClient):
 		return &failure{err: kerr.InvalidTopicException}
 	}

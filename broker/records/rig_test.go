@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,7 +30,6 @@ type rig struct {
 	t      testing.TB
 	h      *Handlers
 	apis   map[int16]protocol.API
-	nextID atomic.Int64
 	server *protocol.Server
 }
 
@@ -46,7 +44,6 @@ func newRig(t testing.TB, overrides ...string) *rig {
 func (r *rig) handle() {
 	r.h = New(Options{
 		Replicas: r.Set, Live: r.Live, NodeID: replicatest.NodeID, Metrics: r.Metrics,
-		ProducerIDs: func(context.Context) (int64, int, error) { return r.nextID.Add(1000) - 1000, 1000, nil },
 	})
 	r.apis = make(map[int16]protocol.API)
 	for _, a := range r.h.APIs() {

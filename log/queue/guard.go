@@ -44,10 +44,37 @@ func (ps *Producers) CheckGuard(h *batch.Header, g Guard) error {
 	if p != nil && (h.ProducerEpoch < p.Epoch || h.ProducerEpoch == p.Epoch && (p.TxnStart >= 0 || p.repeats(h))) {
 		return nil
 	}
-	if g != ps.Guard(h.ProducerID) {
+	first, waits := ps.waiting[h.ProducerID]
+	waits = waits && first.epoch == h.ProducerEpoch
+	switch {
+	case g == Unverified:
+		if !waits || h.BaseSequence < first.sequence {
+			ps.wait(h)
+		}
 		return ErrTxnUnverified
+	case g != ps.Guard(h.ProducerID):
+		return ErrTxnUnverified
+	case waits && h.BaseSequence > first.sequence:
+		return ErrOutOfOrderSequence
 	}
 	return nil
+}
+
+// maxWaiting bounds how many producers are remembered whose batches wait.
+const maxWaiting = 1000
+
+// waiting is the first batch of a producer that waits to be verified: as nothing
+// else may be known of the producer, a later one must not overtake it.
+type waiting struct {
+	epoch    int16
+	sequence int32
+}
+
+func (ps *Producers) wait(h *batch.Header) {
+	if ps.waiting == nil || len(ps.waiting) >= maxWaiting {
+		ps.waiting = make(map[int64]waiting, 1)
+	}
+	ps.waiting[h.ProducerID] = waiting{h.ProducerEpoch, h.BaseSequence}
 }
 
 // repeats tells whether the batch is remembered.

@@ -83,6 +83,8 @@ type Producers struct {
 	byID map[int64]*Producer // nil while there is none
 	open []openTxn           // by first offset
 	done []doneTxn           // ended, but the marker is not known to be below the high watermark
+	// waiting are first batches that wait to be verified; memory only.
+	waiting map[int64]waiting
 }
 
 // openTxn is a transaction without a marker.
@@ -189,6 +191,7 @@ func (ps *Producers) data(h *batch.Header, now int64) {
 		p.push(SeqBatch{First: h.BaseSequence, Last: h.LastSequence(), LastOffset: h.LastOffset(), MaxTimestamp: h.MaxTimestamp})
 	}
 	p.LastTimestamp, p.Touched = h.MaxTimestamp, now
+	delete(ps.waiting, p.ID)
 	if h.IsTransactional() && p.TxnStart < 0 {
 		p.TxnStart = h.BaseOffset
 		ps.open = append(ps.open, openTxn{p.ID, h.BaseOffset})
@@ -201,6 +204,7 @@ func (ps *Producers) marker(m batch.Marker, offset, now int64) (AbortedTxn, bool
 	p := ps.get(m.ProducerID)
 	p.setEpoch(m.ProducerEpoch)
 	p.markers++
+	delete(ps.waiting, p.ID)
 	p.CoordinatorEpoch, p.LastTimestamp, p.Touched = m.CoordinatorEpoch, m.Timestamp, now
 	first := p.TxnStart
 	if first < 0 {
