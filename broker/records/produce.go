@@ -222,7 +222,9 @@ func (p *produce) append(r *row) *failure {
 		return p.unverified(r)
 	}
 	if err != nil {
-		return &failure{err: p.goneByID(err), started: true}
+		// An old epoch would not have come past the coordinator.
+		asked := r.guard == log.Unverified && errors.Is(err, kerr.InvalidProducerEpoch)
+		return &failure{err: p.goneByID(err), started: !asked}
 	}
 	r.appended = true
 	r.base, r.end, r.start, r.time = a.BaseOffset, a.LastOffset+1, a.Start, stamped

@@ -90,7 +90,7 @@ func (p *produce) unverified(r *row) *failure {
 		return p.refused(kerr.TransactionAbortable)
 	}
 	if p.h.enlist == nil {
-		return &failure{err: kerr.InvalidProducerIDMapping, started: true}
+		return &failure{err: kerr.InvalidProducerIDMapping}
 	}
 	h, err := batch.ParseHeader(r.valid)
 	if err != nil {
@@ -152,12 +152,11 @@ func (p *produce) joinDeadline() time.Time {
 // refused is what a client is told when the coordinator does not let it write. Old
 // clients retry what passes only if it looks like too few replicas.
 func (p *produce) refused(err error) *failure {
-	f := failure{err: err, started: true}
+	f := failure{err: err}
 	switch {
 	case errors.Is(err, kerr.TransactionAbortable):
-		f.message = "The partition is not part of the producer's transaction"
 		if p.req.Version < produceKnowsAbortable {
-			f.err = kerr.InvalidTxnState
+			f.err, f.message = kerr.InvalidTxnState, "The partition is not part of the producer's transaction"
 		}
 	case errors.Is(err, kerr.ProducerFenced):
 		f.err = kerr.InvalidProducerEpoch

@@ -117,9 +117,14 @@ func (ids *identities) adapt(e *Exchange) []byte {
 				ids.adaptBatch(r.Topics[t].Partitions[p].Records)
 			}
 		}
-	case *kmsg.InitProducerIDRequest:
-		if id, known := ids.producers[r.ProducerID]; known {
-			r.ProducerID = id
+	case *kmsg.InitProducerIDRequest, *kmsg.AddPartitionsToTxnRequest, *kmsg.AddOffsetsToTxnRequest,
+		*kmsg.EndTxnRequest, *kmsg.TxnOffsetCommitRequest:
+		ids.adaptProducer(req)
+	case *kmsg.ListTransactionsRequest:
+		for i, id := range r.ProducerIDFilters {
+			if now, known := ids.producers[id]; known {
+				r.ProducerIDFilters[i] = now
+			}
 		}
 	default:
 		return out

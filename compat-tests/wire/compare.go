@@ -26,7 +26,7 @@ var varying = map[string]bool{
 	"LogAppendTime": true, "Timestamp": true, "FinalizedFeaturesEpoch": true,
 	"TotalBytes": true, "UsableBytes": true, "LastFetchTimestamp": true, "LastCaughtUpTimestamp": true,
 	"MaxTimestamp": true, "Dir": true, "ReplicaDirectoryID": true, "Documentation": true,
-	"MemberID": true, "LeaderID": true,
+	"MemberID": true, "LeaderID": true, "LastTimestamp": true, "StartTimestamp": true,
 }
 
 // unrelated are fields that say something about the machine or the moment only.

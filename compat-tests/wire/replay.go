@@ -191,7 +191,8 @@ func (s *side) standIn(e *Exchange, exchanges []Exchange, note string) error {
 		if good.Key != e.Key || good.Version != e.Version || good.Note != note {
 			continue
 		}
-		other := &side{address: s.address, ids: s.ids}
+		other := newSide(s.address)
+		other.ids, other.introduced = s.ids, s.introduced
 		defer other.hangUp()
 		_, outcome, err := other.exchange(&good)
 		if err == nil && outcome != "" {
@@ -210,10 +211,12 @@ type side struct {
 	last    int32
 	// hopeless are the APIs whose coordinator did not come.
 	hopeless map[int16]bool
+	// introduced are the transactional ids whose producers are known.
+	introduced map[string]bool
 }
 
 func newSide(address string) *side {
-	return &side{address: address, ids: newIdentities(), hopeless: map[int16]bool{}}
+	return &side{address: address, ids: newIdentities(), hopeless: map[int16]bool{}, introduced: map[string]bool{}}
 }
 
 func (s *side) hangUp() {
@@ -241,6 +244,9 @@ func (s *side) learn(e *Exchange, raw []byte) {
 
 // exchange sends one request and reads its answer.
 func (s *side) exchange(e *Exchange) (answer []byte, outcome string, err error) {
+	if err := s.introduce(e); err != nil {
+		return nil, "", err
+	}
 	if s.conn == nil || e.Correlation() != s.last+1 {
 		s.hangUp()
 		if s.conn, err = net.DialTimeout("tcp", s.address, answerWithin); err != nil {
@@ -248,7 +254,8 @@ func (s *side) exchange(e *Exchange) (answer []byte, outcome string, err error) 
 		}
 	}
 	s.last = e.Correlation()
-	if strings.Contains(e.Note, "ms later") {
+	if strings.Contains(e.Note, "ms later") || strings.Contains(e.Note, "after completion") ||
+		strings.Contains(e.Note, "after the transaction ended") {
 		time.Sleep(silenceWithin) // The recording waited here for what the request before has started.
 	}
 	req := s.ids.adapt(e)
