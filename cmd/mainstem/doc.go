@@ -5,6 +5,7 @@
 //	mainstem topic …         create, list, describe, alter and delete topics
 //	mainstem produce TOPIC   standard input to records
 //	mainstem consume TOPIC   records to standard output
+//	mainstem group …         list, describe, reset and delete consumer groups
 //	mainstem cluster         brokers and cluster id
 //	mainstem log …           look into a stopped data directory
 //
