@@ -98,6 +98,9 @@ func (s *stage) sync(a *args) {
 		if resp.ErrorCode != 0 {
 			return fmt.Sprintf("%s: %s", name, errorName(resp.ErrorCode))
 		}
+		if a.str("show", "") == "partitions" {
+			return fmt.Sprintf("%s: synced %s", name, decodedAssignment(resp.MemberAssignment))
+		}
 		return fmt.Sprintf("%s: synced %q", name, resp.MemberAssignment)
 	})
 }
@@ -367,6 +370,9 @@ func showRecord(r coordinator.Record) string {
 			line += fmt.Sprintf(" %s(%q)", m.MemberID, m.Assignment)
 		}
 		return line
+	}
+	if kind := binary.BigEndian.Uint16(r.Key); kind > keyClassic {
+		return showConsumerRecord(r)
 	}
 	k, v := kmsg.NewOffsetCommitKey(), kmsg.NewOffsetCommitValue()
 	if err := k.ReadFrom(r.Key); err != nil {

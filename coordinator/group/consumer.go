@@ -1,7 +1,9 @@
 package group
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mainstem/mainstem/coordinator"
@@ -35,6 +37,8 @@ type Consumer struct {
 	hash int64
 
 	members map[string]*consumerMember
+	// came counts the members that have ever come.
+	came uint64
 	// static has the static members by instance id.
 	static map[string]*consumerMember
 	// owners are who holds each partition: to read it, or until it has given it back.
@@ -106,6 +110,7 @@ const (
 type consumerMember struct {
 	// id is never changed in place: answers point to it.
 	id             *string
+	order          uint64 // of coming
 	instance, rack *string
 	clientID, host string
 	// names are the topics that it is subscribed to by name, in order.
@@ -157,6 +162,8 @@ func (x *consumerMember) settled(targetEpoch int32) bool {
 
 // add takes a member in.
 func (g *Consumer) add(x *consumerMember) {
+	g.came++
+	x.order = g.came
 	g.members[*x.id] = x
 	g.index(x)
 }
@@ -277,15 +284,5 @@ func (g *Consumer) rename(x *consumerMember, id string) {
 // sortedMembers are the members by id, so that what is decided and written does
 // not depend on chance.
 func (g *Consumer) sortedMembers() []*consumerMember {
-	list := make([]*consumerMember, 0, len(g.members))
-	for _, x := range g.members {
-		list = append(list, x)
-	}
-	slices.SortFunc(list, func(a, b *consumerMember) int {
-		if *a.id < *b.id {
-			return -1
-		}
-		return 1
-	})
-	return list
+	return slices.SortedFunc(maps.Values(g.members), func(a, b *consumerMember) int { return strings.Compare(*a.id, *b.id) })
 }

@@ -1,8 +1,10 @@
 package group
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -35,7 +37,7 @@ func (m *Machine) DescribeConsumer(t *coordinator.Turn, id string, p *coordinato
 	default:
 		row.State, row.Epoch, row.AssignmentEpoch = g.state(), g.epoch, g.targetEpoch
 		row.AssignorName = g.assignor(m.consumer(id))
-		for _, x := range g.sortedMembers() {
+		for _, x := range g.membersByAge() {
 			row.Members = append(row.Members, g.describe(x))
 		}
 	}
@@ -46,13 +48,19 @@ func (g *Consumer) describe(x *consumerMember) kmsg.ConsumerGroupDescribeRespons
 	r := kmsg.NewConsumerGroupDescribeResponseGroupMember()
 	r.MemberID, r.InstanceID, r.RackID, r.MemberEpoch = *x.id, x.instance, x.rack, x.epoch
 	r.ClientID, r.ClientHost = x.clientID, x.host
-	r.SubscribedTopics, r.SubscribedTopicRegex = slices.Clone(x.names), x.regex
+	expression := x.pattern()
+	r.SubscribedTopics, r.SubscribedTopicRegex = x.names, &expression
 	r.Assignment, r.TargetAssignment = g.described(x.assigned), g.described(x.target)
 	r.MemberType = newMember
 	if x.classic != nil {
 		r.MemberType = classicMember
 	}
 	return r
+}
+
+// membersByAge are the members in the order in which they came.
+func (g *Consumer) membersByAge() []*consumerMember {
+	return slices.SortedFunc(maps.Values(g.members), func(a, b *consumerMember) int { return cmp.Compare(a.order, b.order) })
 }
 
 // described are the partitions of topics that exist.

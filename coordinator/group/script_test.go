@@ -73,10 +73,13 @@ type stage struct {
 	log     *journaltest.Log
 	runtime *coordinator.Runtime[*Machine]
 	opts    Options
-	set     Settings
-	nextID  int
-	seen    int // entries of the log that were shown
-	began   time.Time
+	// consumer and world are what consumer groups see.
+	consumer *ConsumerSettings
+	world    *world
+	set      Settings
+	nextID   int
+	seen     int // entries of the log that were shown
+	began    time.Time
 
 	waiting []waiting
 	members map[string]*actor
@@ -99,6 +102,7 @@ type waiting struct {
 func newStage(t *testing.T) *stage {
 	s := &stage{
 		t: t, log: &journaltest.Log{}, members: map[string]*actor{}, deleted: map[string]bool{}, began: time.Now(),
+		consumer: scriptedConsumers(), world: newWorld(),
 		set: Settings{
 			InitialRebalanceDelay: 3 * time.Second, MinSessionTimeout: 6 * time.Second, MaxSessionTimeout: 30 * time.Minute,
 			MaxSize: 100, OffsetMetadataMax: 20, OffsetRetention: time.Hour, OffsetRetentionCheck: 10 * time.Minute,
@@ -107,6 +111,8 @@ func newStage(t *testing.T) *stage {
 	s.opts = Options{
 		Settings: func() Settings { return s.set },
 		Topics:   s,
+		Consumer: func(string) *ConsumerSettings { return s.consumer },
+		Cluster:  s.world,
 		NewID: func() string {
 			s.nextID++
 			return strconv.Itoa(s.nextID)
@@ -176,6 +182,9 @@ func (s *stage) run(command string) {
 		"delete-offsets": (*stage).deleteOffsets, "advance": (*stage).advance, "restart": (*stage).restart,
 		"set": (*stage).change,
 	}[words[0]]
+	if play == nil {
+		play = consumerCommands()[words[0]]
+	}
 	require.NotNil(s.t, play, "command %q", command)
 	play(s, &a)
 }
