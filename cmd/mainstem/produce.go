@@ -103,15 +103,24 @@ func (o *produce) source() (recordSource, error) {
 	return l, nil
 }
 
-// options are those of the Kafka client.
-func (o *produce) options() ([]kgo.Opt, error) {
+// codecNamed returns the codec that --compression names.
+func codecNamed(name string) (kgo.CompressionCodec, error) {
 	codecs := map[string]kgo.CompressionCodec{
 		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
 		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
 	}
-	codec, ok := codecs[o.compression]
+	codec, ok := codecs[name]
 	if !ok {
-		return nil, usage("Use none, gzip, snappy, lz4 or zstd.", "--compression %q is unknown", o.compression)
+		return codec, usage("Use none, gzip, snappy, lz4 or zstd.", "--compression %q is unknown", name)
+	}
+	return codec, nil
+}
+
+// options are those of the Kafka client.
+func (o *produce) options() ([]kgo.Opt, error) {
+	codec, err := codecNamed(o.compression)
+	if err != nil {
+		return nil, err
 	}
 	opts := []kgo.Opt{
 		kgo.ProducerBatchCompression(codec),

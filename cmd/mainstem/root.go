@@ -39,6 +39,7 @@ func newRoot(c *console) *cobra.Command {
 		newProduce(c),
 		newConsume(c),
 		newCluster(c),
+		newBench(c),
 		newLog(c),
 		newAPIs(c),
 		newReady(c),
