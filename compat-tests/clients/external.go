@@ -14,19 +14,18 @@ import (
 // folder external that take and give a JSON record a line; `make compat`
 // installs what they need.
 func External() []Client {
+	every := []string{"none", "gzip", "snappy", "lz4", "zstd"}
 	return []Client{
-		program{name: "kcat", argv: []string{"/usr/bin/python3", "kcat_client.py"},
-			codecs: []string{"none", "gzip", "snappy", "zstd"}, reads: true,
-			// A file is not sent when it is empty, and binary goes only as a value.
-			able: Abilities{NoEmptyKey: true, Text: true}},
-		program{name: "librdkafka", argv: []string{"/usr/bin/python3", "confluent_client.py"},
-			codecs: []string{"none", "gzip", "snappy", "zstd"}, reads: true},
-		program{name: "kafka-python", argv: []string{"/usr/bin/python3", "kafkapython_client.py"},
-			codecs: []string{"none", "gzip", "snappy", "lz4", "zstd"}, reads: true},
+		program{name: "kcat", argv: []string{"/usr/bin/python3", "kcat_client.py"}, codecs: every,
+			// It cannot tell an empty key from none.
+			able: Abilities{NoEmptyKey: true}},
+		program{name: "librdkafka", argv: []string{"/usr/bin/python3", "confluent_client.py"}, codecs: every},
+		program{name: "kafka-python", argv: []string{"/usr/bin/python3", "kafkapython_client.py"}, codecs: every},
+		// Other codecs of kafkajs are add-ons; its headers are an object.
 		program{name: "kafkajs", argv: []string{"node", "kafkajs_client.js"}, codecs: []string{"none", "gzip"},
-			able: Abilities{}},
-		program{name: "java-console", argv: []string{"/usr/bin/python3", "java/console_client.py"},
-			codecs: []string{"none", "gzip", "snappy", "lz4", "zstd"}, reads: true,
+			able: Abilities{HeadersByName: true}},
+		// The console tools are made for lines of text.
+		program{name: "java-console", argv: []string{"/usr/bin/python3", "java/console_client.py"}, codecs: every,
 			able: Abilities{Text: true}},
 	}
 }
@@ -36,7 +35,6 @@ type program struct {
 	name   string
 	argv   []string
 	codecs []string
-	reads  bool
 	able   Abilities
 }
 

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 )
 
 // Header is one header of a record.
@@ -39,6 +41,8 @@ type Abilities struct {
 	NoTombstones bool // cannot write a null value
 	NoEmptyKey   bool // cannot tell an empty key from none
 	Text         bool // values and keys are lines of text
+	// HeadersByName: headers of one name stand together, in no order among others.
+	HeadersByName bool
 	// ReadsEmptyAsNull: the reader cannot tell an empty key or value from none.
 	ReadsEmptyAsNull bool
 }
@@ -73,9 +77,10 @@ func Records(seed uint64, a Abilities) []Record {
 		out = append(out, Record{Key: []byte("k1")})
 	}
 	if !a.NoHeaders {
-		out = append(out,
-			Record{Key: []byte("h1"), Value: []byte("one header"), Headers: []Header{{"trace", []byte("abc")}}},
-			Record{Key: []byte("h2"), Value: []byte("repeated names"), Headers: []Header{{"a", []byte("1")}, {"b", []byte("2")}, {"a", []byte("3")}}})
+		out = append(out, Record{Key: []byte("h1"), Value: []byte("one header"), Headers: []Header{{"trace", []byte("abc")}}})
+	}
+	if !a.NoHeaders && !a.HeadersByName {
+		out = append(out, Record{Key: []byte("h2"), Value: []byte("repeated names"), Headers: []Header{{"a", []byte("1")}, {"b", []byte("2")}, {"a", []byte("3")}}})
 	}
 	return out
 }
@@ -101,6 +106,9 @@ func Compare(want, got []Record, reader Abilities) error {
 	}
 	for i := range want {
 		w, g := want[i], got[i]
+		if reader.HeadersByName {
+			w.Headers, g.Headers = byName(w.Headers), byName(g.Headers)
+		}
 		switch {
 		case !same(w.Key, g.Key):
 			return fmt.Errorf("record %d: key %s written, %s read", i, brief(w.Key), brief(g.Key))
@@ -116,6 +124,10 @@ func Compare(want, got []Record, reader Abilities) error {
 		}
 	}
 	return nil
+}
+
+func byName(headers []Header) []Header {
+	return slices.SortedStableFunc(slices.Values(headers), func(a, b Header) int { return strings.Compare(a.Key, b.Key) })
 }
 
 // sameBytes tells null from empty.

@@ -1,28 +1,32 @@
 #!/usr/bin/env python3
 """kcat (librdkafka, C): write ADDRESS TOPIC CODEC < records, read ADDRESS TOPIC N > records; a JSON record a line."""
 import base64
+import itertools
 import json
 import subprocess
 import sys
-import tempfile
+
+KEY, END = "<key>", "<end>"
 
 
 def write(address, topic, codec):
-    for line in sys.stdin:
-        r = json.loads(line)
-        args = ["kcat", "-P", "-b", address, "-t", topic, "-p", "0", "-z", codec, "-X", "enable.idempotence=true"]
-        if r["key"] is not None:
-            args += ["-k", base64.b64decode(r["key"]).decode()]
-        for h in r["headers"] or []:
+    # Records of one kind go through one run: headers are an argument, and -Z makes an empty value none.
+    records = [json.loads(line) for line in sys.stdin]
+    kind = lambda r: (json.dumps(r["headers"]), r["value"] is None)
+    for _, run in itertools.groupby(records, kind):
+        run = list(run)
+        args = ["kcat", "-P", "-b", address, "-t", topic, "-p", "0", "-z", codec, "-X", "enable.idempotence=true",
+                "-D", END, "-K", KEY]
+        for h in run[0]["headers"] or []:
             args += ["-H", h["key"] + "=" + base64.b64decode(h["value"]).decode()]
-        if r["value"] is None:
-            subprocess.run(args + ["-Z"], input=b"\n", check=True, timeout=60)
-            continue
-        # A file named on the command line is one message, whatever bytes it has.
-        with tempfile.NamedTemporaryFile() as f:
-            f.write(base64.b64decode(r["value"]))
-            f.flush()
-            subprocess.run(args + [f.name], check=True, timeout=60)
+        if run[0]["value"] is None:
+            args.append("-Z")
+        data = b""
+        for r in run:
+            if r["key"] is not None:
+                data += base64.b64decode(r["key"]) + KEY.encode()
+            data += base64.b64decode(r["value"] or "") + END.encode()
+        subprocess.run(args, input=data, check=True, timeout=100)
 
 
 def read(address, topic, n):

@@ -37,7 +37,7 @@ def read(address, topic, n):
                          prop("print.key", "true") + prop("print.headers", "true") + prop("key.separator", TAB) +
                          prop("headers.separator", COMMA) + prop("line.separator", END) + prop("null.literal", NULL),
                          capture_output=True, check=True, timeout=100).stdout
-    for line in out.split(bEND)[:int(n)]:
+    for line in out.split(END.encode())[:int(n)]:
         headers, key, value = line.split(TAB.encode(), 2)
         text = lambda b: None if b == NULL.encode() else base64.b64encode(b).decode()
         print(json.dumps({"key": text(key), "value": text(value), "headers": [
