@@ -36,7 +36,7 @@ type filled struct {
 
 // open measures how soon a broker serves after kill -9 with a large log.
 func (b *bench) open(ctx context.Context) error {
-	n, remove, err := b.filledNode(ctx, "open", b.spread, 100, fill{HoleBytes: int64(b.gigabytes) * 1e9, HoleBatch: 64 << 10, TailBatch: 1024})
+	n, remove, err := b.filledNode(ctx, "open", b.spread, 100, fill{HoleBytes: int64(b.gigabytes) * 1e9, HoleBatch: 256 << 10, TailBatch: 1024})
 	if err != nil {
 		return err
 	}
