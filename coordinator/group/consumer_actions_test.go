@@ -357,4 +357,3 @@ func decodedAssignment(b []byte) string {
 	}
 	return line
 }
-

@@ -13,8 +13,10 @@ const nobody = -1
 // allow, in four steps:
 //
 //	keep     what a member has, and may have, it keeps
-//	fill     what nobody has goes to the least loaded subscriber; if all have the
-//	         same topics, one in the rack of a replica comes first among equals
+//	trim     if all have the same topics, who has more than a fair share gives back
+//	         the rest
+//	fill     what nobody has goes to the least loaded subscriber; one in the rack of
+//	         a replica comes first among equals
 //	balance  while one member has two partitions more than another that could take
 //	         one of them, it gives it away
 func Uniform(topics map[TopicID]Topic, members []Member) []Set {
@@ -25,6 +27,9 @@ func Uniform(topics map[TopicID]Topic, members []Member) []Set {
 	}
 	u.topics = subscriptions(topics, members, u.order)
 	u.keep()
+	if u.alike() {
+		u.trim()
+	}
 	u.fill()
 	u.balance()
 	return u.sets()
@@ -42,21 +47,61 @@ type uniform struct {
 // keep notes what members have. Of two that claim the same partition the first keeps it.
 func (u *uniform) keep() {
 	u.owners = make([][]int, len(u.topics))
+	at := make(map[TopicID]int, len(u.topics))
 	for i := range u.topics {
-		s := &u.topics[i]
-		owners := make([]int, s.topic.Partitions)
+		owners := make([]int, u.topics[i].topic.Partitions)
 		for p := range owners {
 			owners[p] = nobody
 		}
-		for _, m := range s.members {
-			for _, p := range u.members[m].Target.Of(s.topic.ID) {
-				if p >= 0 && int(p) < len(owners) && owners[p] == nobody {
-					owners[p] = m
+		u.owners[i], at[u.topics[i].topic.ID] = owners, i
+	}
+	for _, m := range u.order {
+		for _, had := range u.members[m].Target {
+			i, ok := at[had.Topic]
+			if !ok || !slices.Contains(u.members[m].Topics, had.Topic) {
+				continue
+			}
+			for _, p := range had.Partitions {
+				if p >= 0 && int(p) < len(u.owners[i]) && u.owners[i][p] == nobody {
+					u.owners[i][p] = m
 					u.load[m]++
 				}
 			}
 		}
-		u.owners[i] = owners
+	}
+}
+
+// alike tells whether all members have the same topics.
+func (u *uniform) alike() bool {
+	return !slices.ContainsFunc(u.topics, func(s subscribed) bool { return len(s.members) != len(u.members) })
+}
+
+// trim takes from each member what is more than its share. The shares that are
+// larger by one go to those who have most, so that no more moves than must.
+func (u *uniform) trim() {
+	if len(u.members) == 0 {
+		return
+	}
+	total := 0
+	for i := range u.owners {
+		total += len(u.owners[i])
+	}
+	most := slices.Clone(u.order)
+	slices.SortStableFunc(most, func(a, b int) int { return cmp.Compare(u.load[b], u.load[a]) })
+	share := make([]int, len(u.members))
+	for i, m := range most {
+		share[m] = total / len(u.members)
+		if i < total%len(u.members) {
+			share[m]++
+		}
+	}
+	for i := len(u.owners) - 1; i >= 0; i-- {
+		for p := len(u.owners[i]) - 1; p >= 0; p-- {
+			if m := u.owners[i][p]; m != nobody && u.load[m] > share[m] {
+				u.owners[i][p] = nobody
+				u.load[m]--
+			}
+		}
 	}
 }
 
@@ -68,17 +113,22 @@ func (u *uniform) fill() {
 		turn[i] = i
 	}
 	slices.SortStableFunc(turn, func(a, b int) int { return cmp.Compare(len(u.topics[a].members), len(u.topics[b].members)) })
+	var q *loads
 	for _, i := range turn {
-		if slices.Contains(u.owners[i], nobody) {
-			u.fillTopic(i)
+		if !slices.Contains(u.owners[i], nobody) {
+			continue
 		}
+		// Where all members are in the queue it is the right one for the next topic too.
+		if q == nil || len(q.members) < len(u.members) {
+			q = &loads{u: u, members: slices.Clone(u.topics[i].members)}
+			heap.Init(q)
+		}
+		u.fillTopic(i, q)
 	}
 }
 
-func (u *uniform) fillTopic(i int) {
+func (u *uniform) fillTopic(i int, q *loads) {
 	s, owners := &u.topics[i], u.owners[i]
-	q := &loads{u: u, members: slices.Clone(s.members)}
-	heap.Init(q)
 	for p := range owners {
 		if owners[p] != nobody {
 			continue
