@@ -1,0 +1,105 @@
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/mainstem/mainstem/compat-tests/harness"
+)
+
+// TestKillInTransactions kills the broker with SIGKILL at random moments while
+// transactional producers commit and abort, and while a group reads, transforms and
+// writes exactly once. Afterwards read_committed readers must see each committed
+// record once and no aborted one, each record that was fed must have come out once,
+// and no transaction may stay open.
+func TestKillInTransactions(t *testing.T) {
+	rounds := number(t, "MAINSTEM_CRASH_ROUNDS", 4)
+	seed := uint64(number(t, "MAINSTEM_CRASH_SEED", int(time.Now().UnixNano()&0xffffff)))
+	t.Logf("MAINSTEM_CRASH_SEED=%d", seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+
+	node := harness.Start(t, "mainstem.commitlog.segment.bytes=4194304", "group.initial.rebalance.delay.ms=50",
+		"transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
+		"offsets.topic.num.partitions=4", "transaction.state.log.num.partitions=4")
+	for _, topic := range []string{directTopic, sourceTopic, resultTopic} {
+		create(t, node.Address, topic, txnPartitions, nil)
+	}
+	h := newTxnHistory()
+	ctx, stop := context.WithCancel(t.Context())
+	l := &txnLoad{address: node.Address, history: h, stop: stop}
+	// Clients of before version 2 of transactions keep their epoch.
+	for i, versions := range []*kversion.Versions{kversion.Stable(), kversion.V3_7_0(), kversion.V2_7_0()} {
+		l.wg.Go(func() {
+			l.produce(ctx, fmt.Sprintf("producer-%d", i), versions, rand.New(rand.NewPCG(seed, uint64(10+i))))
+		})
+	}
+	feeding, starve := context.WithCancel(ctx)
+	feeder := make(chan struct{})
+	go func() {
+		defer close(feeder)
+		l.feed(feeding, rand.New(rand.NewPCG(seed, 20)))
+	}()
+	for i := range 2 {
+		l.wg.Go(func() { l.transform(ctx, fmt.Sprintf("transformer-%d", i), rand.New(rand.NewPCG(seed, uint64(30+i)))) })
+	}
+	for range rounds {
+		time.Sleep(time.Duration(300+rng.IntN(1500)) * time.Millisecond)
+		node.Kill()
+		require.NoError(t, node.Start())
+	}
+	time.Sleep(time.Second)
+	starve()
+	<-feeder
+
+	awaitTransformed(t, node.Address, h)
+	stop()
+	l.wg.Wait()
+	node.Kill()
+	require.NoError(t, node.Start())
+
+	reading, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	seen, err := countKeys(reading, node.Address, directTopic)
+	require.NoError(t, err)
+	require.NoError(t, h.verify(seen))
+	results, err := countKeys(reading, node.Address, resultTopic)
+	require.NoError(t, err)
+	for key, n := range results {
+		require.Equal(t, 1, n, "record %s came out %d times", key, n)
+	}
+	for key := range h.fed {
+		require.Equal(t, 1, results[key], "record %s was acknowledged and did not come out", key)
+	}
+	require.Greater(t, h.count(committed), rounds*5)
+	require.Greater(t, len(h.fed), rounds*20)
+	t.Logf("%d rounds: %d transactions committed, %d aborted, %d of unknown fate; %d records transformed",
+		rounds, h.count(committed), h.count(aborted), h.count(unknown), len(results))
+}
+
+// awaitTransformed waits until all that was fed has come out.
+func awaitTransformed(t *testing.T, address string, h *txnHistory) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for {
+		results, err := countKeys(ctx, address, resultTopic)
+		require.NoError(t, err)
+		missing := 0
+		for key := range h.fed {
+			if results[key] == 0 {
+				missing++
+			}
+		}
+		if missing == 0 {
+			return
+		}
+		t.Logf("%d of %d records have not come out yet", missing, len(h.fed))
+		time.Sleep(time.Second)
+	}
+}
