@@ -6,7 +6,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/mainstem/mainstem/controller/meta"
 )
@@ -103,7 +102,6 @@ func (e *configEdit) try(ctx context.Context) (rev int64, err error) {
 	if !resp.Succeeded {
 		return 0, errAgain
 	}
-	e.c.log.Info("configs changed", zap.Int8("type", e.resource.Type), zap.String("name", e.resource.Name))
 	return resp.Header.GetRevision(), nil
 }
 

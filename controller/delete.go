@@ -6,7 +6,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/mainstem/mainstem/controller/meta"
 )
@@ -64,9 +63,7 @@ func (c *Client) deleteGroup(ctx context.Context, topics []*meta.Topic) (errs []
 		}
 	}
 	for _, i := range d.pending {
-		if d.errs[i] = err; err == nil {
-			c.log.Info("topic deleted", zap.String("topic", topics[i].Name), zap.String("id", meta.FormatID(topics[i].ID)))
-		}
+		d.errs[i] = err
 	}
 	return d.errs, d.rev
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/mainstem/mainstem/controller/meta"
 )
@@ -171,9 +170,6 @@ func (c *Client) createGroup(ctx context.Context, group []*newTopic, errs []erro
 	})
 	for _, t := range group {
 		errs[t.index] = err
-		if err == nil {
-			c.log.Info("topic created", zap.String("topic", t.Name), zap.String("id", meta.FormatID(t.ID)), zap.Int("partitions", len(t.Assignments)))
-		}
 	}
 	return rev
 }
@@ -226,7 +222,6 @@ func (c *Client) CreatePartitions(ctx context.Context, id meta.TopicID, from int
 	if err != nil {
 		return err
 	}
-	c.log.Info("partitions added", zap.String("topic", t.Name), zap.Int("partitions", from+len(parts)))
 	errs := []error{nil}
 	c.settle(ctx, rev, errs)
 	return errs[0]
