@@ -62,7 +62,7 @@ func scriptedConsumers() *ConsumerSettings {
 func consumerCommands() map[string]func(*stage, *args) {
 	return map[string]func(*stage, *args){
 		"topic": (*stage).topic, "hb": (*stage).hb, "consumers": (*stage).consumers, "settings": (*stage).settings,
-		"cfetch": (*stage).cfetch, "ccommit": (*stage).ccommit,
+		"cfetch": (*stage).cfetch, "ccommit": (*stage).ccommit, "lead": (*stage).leadSync,
 	}
 }
 
@@ -204,8 +204,8 @@ func (s *stage) settings(a *args) {
 	s.consumer.AssignmentInterval = a.duration("interval", s.consumer.AssignmentInterval)
 	s.consumer.SessionTimeout = a.duration("session", s.consumer.SessionTimeout)
 	s.consumer.MaxSize = int(a.num("max-size", int64(s.consumer.MaxSize)))
-	if a.str("policy", "") == "disabled" {
-		s.consumer.Upgrade, s.consumer.Downgrade = false, false
+	if policy, ok := a.named["policy"]; ok {
+		s.consumer.Upgrade, s.consumer.Downgrade = policy != "disabled", policy != "disabled"
 	}
 }
 
@@ -342,6 +342,28 @@ func showSet(s assign.Set, epochs map[partitionID]int32) string {
 		line += "]"
 	}
 	return line
+}
+
+// lead NAME other=t:0+1/u:0...: the SyncGroup of a leader that assigns partitions.
+func (s *stage) leadSync(a *args) {
+	name, x, id := a.who()
+	req := kmsg.NewPtrSyncGroupRequest()
+	req.Group, req.MemberID, req.Generation = a.str("group", "g"), id, x.generation
+	for _, other := range slices.Sorted(maps.Keys(a.named)) {
+		assignment := kmsg.NewConsumerMemberAssignment()
+		for _, t := range s.owned(a.named[other]) {
+			topic := kmsg.NewConsumerMemberAssignmentTopic()
+			topic.Topic, topic.Partitions = nameOf(t.TopicID), t.Partitions
+			assignment.Topics = append(assignment.Topics, topic)
+		}
+		r := kmsg.NewSyncGroupRequestGroupAssignment()
+		r.MemberID, r.MemberAssignment = s.members[other].id, assignment.AppendTo(nil)
+		req.GroupAssignment = append(req.GroupAssignment, r)
+	}
+	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *syncPromise) { m.SyncGroup(t, Client{}, req, p) })
+	await(s, p, func(resp *kmsg.SyncGroupResponse) string {
+		return fmt.Sprintf("%s: synced %s %s", name, errorName(resp.ErrorCode), decodedAssignment(resp.MemberAssignment))
+	})
 }
 
 // decodedAssignment is what a member of the classic protocol is assigned.
