@@ -10,6 +10,7 @@ import (
 
 // gate counts connections and holds them to the limits.
 type gate struct {
+	most      int // connections that the system's limit on open files allows
 	mu        sync.Mutex
 	limits    Limits
 	total     int
@@ -20,11 +21,25 @@ type gate struct {
 	nextOf    map[string]time.Time
 }
 
-func newGate(l Limits) *gate {
+func newGate(l Limits, most int) *gate {
 	return &gate{
-		limits: l, listeners: map[string]int{}, ips: map[netip.Addr]int{},
+		most: most, limits: l, listeners: map[string]int{}, ips: map[netip.Addr]int{},
 		changed: make(chan struct{}), nextOf: map[string]time.Time{},
 	}
+}
+
+const (
+	// spareFiles and mostSpareFiles bound what is kept of the open files for the
+	// log and for etcd, which both end the broker when they get none.
+	spareFiles     = 128
+	mostSpareFiles = 8192
+)
+
+// connectionsOf is how many of the files that the process may have open clients
+// may take: three quarters, or fewer where that leaves others too little.
+func connectionsOf(files int) int {
+	spare := min(max(files/4, spareFiles), mostSpareFiles)
+	return max(files-spare, files/4, 1)
 }
 
 // setLimits replaces the limits; who waits looks again.
@@ -48,6 +63,9 @@ func (g *gate) wakeLocked() {
 func (g *gate) full(listener string) (limit string, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.total >= g.most {
+		return "open files (ulimit -n)", g.changed
+	}
 	if n := g.limits.MaxConnections; n > 0 && g.total >= n {
 		return "max.connections", g.changed
 	}

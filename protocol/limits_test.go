@@ -47,6 +47,23 @@ func TestConnectionsBeyondTheLimitWaitForOneToEnd(t *testing.T) {
 	}
 }
 
+func TestClientsLeaveFilesForOthers(t *testing.T) {
+	rejections := make(chan Rejection, 9)
+	s := serve(t, Options{APIs: (&fakeBroker{}).apis(), OpenFiles: 8, Events: Events{Rejected: func(r Rejection) { rejections <- r }}})
+	a, b := dial(t, s, "PLAINTEXT"), dial(t, s, "PLAINTEXT")
+	a.alive()
+	b.alive()
+	require.Contains(t, (<-rejections).Limit, "ulimit")
+	c := dial(t, s, "PLAINTEXT")
+	require.NoError(t, a.nc.Close())
+	c.alive()
+
+	require.Equal(t, 128, connectionsOf(256))
+	require.Equal(t, 768, connectionsOf(1024))
+	require.Equal(t, 1048576-8192, connectionsOf(1048576))
+	require.Equal(t, 1, connectionsOf(0))
+}
+
 func TestRaisedLimitLetsWaitingConnectionsIn(t *testing.T) {
 	s := serve(t, Options{APIs: (&fakeBroker{}).apis(), Limits: Limits{MaxConnections: 1}})
 	dial(t, s, "PLAINTEXT").alive()

@@ -37,6 +37,9 @@ type Options struct {
 	SendBuffer, ReceiveBuffer int
 	// Backlog is the length of the listen queue; zero leaves it to the system.
 	Backlog int
+	// OpenFiles is how many files and sockets the process may have open; zero
+	// asks the system. A part of them is kept for others than clients.
+	OpenFiles int
 	// Events tells what happens.
 	Events Events
 }
@@ -127,4 +130,7 @@ func (o *Options) setDefaults() {
 		o.MaxTotalBytes = defaultMaxTotal
 	}
 	o.MaxTotalBytes = max(o.MaxTotalBytes, o.MaxRequestBytes)
+	if o.OpenFiles <= 0 {
+		o.OpenFiles = openFiles()
+	}
 }

@@ -45,7 +45,7 @@ func Listen(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opts: o, table: table, gate: newGate(o.Limits),
+		opts: o, table: table, gate: newGate(o.Limits, connectionsOf(o.OpenFiles)),
 		draining: make(chan struct{}), conns: map[*conn]struct{}{}, period: sweepPeriod,
 	}
 	s.frames.limit = int64(o.MaxTotalBytes)

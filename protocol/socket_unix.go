@@ -4,6 +4,7 @@ package protocol
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"syscall"
 )
@@ -47,4 +48,13 @@ func setBacklog(l net.Listener, n int) error {
 		return fmt.Errorf("set backlog: %w", err)
 	}
 	return nil
+}
+
+// openFiles is how many files the process may have open at a time.
+func openFiles() int {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Cur > math.MaxInt32 {
+		return math.MaxInt32 // Not to be known, or unlimited.
+	}
+	return int(l.Cur)
 }
