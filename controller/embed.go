@@ -66,6 +66,23 @@ func embeddedExists(dir string) (bool, error) {
 	return err == nil, err
 }
 
+// walDir is where the embedded etcd's log lies.
+func walDir(dir string) string { return filepath.Join(etcdDir(dir), "member", "wal") }
+
+// hasWAL tells whether the embedded etcd under dir has a log.
+func hasWAL(dir string) (bool, error) {
+	files, err := os.ReadDir(walDir(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	for _, f := range files {
+		if filepath.Ext(f.Name()) == ".wal" {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
 // startEmbedded starts etcd and waits until it serves.
 func startEmbedded(ctx context.Context, o *Options) (*embedded, error) {
 	shrinkWAL()

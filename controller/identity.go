@@ -29,12 +29,24 @@ func checkEmbedded(o *Options) error {
 	if err != nil {
 		return fmt.Errorf("look for the embedded etcd: %w", err)
 	}
-	if exists || o.WantClusterID == "" && !o.HasData {
+	if o.WantClusterID == "" && !o.HasData {
+		return nil
+	}
+	gone := etcdDir(o.Dir)
+	if exists {
+		// etcd would begin a new log, and take the changes of which it keeps the
+		// old numbers in its database for made already.
+		gone = walDir(o.Dir)
+		if exists, err = hasWAL(o.Dir); err != nil {
+			return fmt.Errorf("look for the embedded etcd's log: %w", err)
+		}
+	}
+	if exists {
 		return nil
 	}
 	return &IdentityError{
 		Want:  o.WantClusterID,
-		Cause: fmt.Sprintf("%s is gone, but the data directory %s %s", etcdDir(o.Dir), o.Dir, belonging(o)),
+		Cause: fmt.Sprintf("%s is gone, but the data directory %s %s", gone, o.Dir, belonging(o)),
 		Remedy: "bring the folder etcd back from a backup of this data directory, or name the external etcd in etcd.endpoints; " +
 			"to give up the data, start with an empty directory",
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"os"
+	"path/filepath"
 	"os/exec"
 	"regexp"
 	"sync"
@@ -79,6 +80,20 @@ func TestOtherPrefixIsRefusedAndNamed(t *testing.T) {
 	o.WantClusterID = open(t, o).ClusterID()
 	o.Prefix = "/wrong" + o.Prefix
 	refused(t, o, "under the prefix "+o.Prefix, "this etcd is not empty")
+}
+
+func TestEmbeddedEtcdWithoutItsLogIsRefused(t *testing.T) {
+	o := Options{Dir: t.TempDir(), NodeID: 1}
+	c := register(t, o)
+	o.WantClusterID, o.HasData = c.ClusterID(), true
+	closeNow(c)
+	files, err := filepath.Glob(filepath.Join(walDir(o.Dir), "*.wal"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, f := range files {
+		require.NoError(t, os.Remove(f))
+	}
+	refused(t, o, walDir(o.Dir)+" is gone", "from a backup")
 }
 
 func TestWipedEmbeddedEtcdIsRefusedAndNotMadeAnew(t *testing.T) {
