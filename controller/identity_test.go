@@ -2,8 +2,8 @@ package controller
 
 import (
 	"os"
-	"path/filepath"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"sync"
 	"testing"
