@@ -82,7 +82,8 @@ func (x *txn) renew(t *coordinator.Turn, r Init, p *Promise) {
 	before, own := x.producer, r.Given != NoProducer()
 	repeated := own && r.Given != x.who() && x.epoch < math.MaxInt16
 	switch {
-	case repeated: // It was raised already.
+	case repeated: // It was raised already, and may be asked once more.
+		before = x.previous
 	case x.exhausted() && r.NewID == coordinator.NoProducer:
 		p.Keep(Outcome{Producer: NoProducer(), Err: ErrNeedsProducerID})
 		return

@@ -109,6 +109,9 @@ func (r *reader) places() places {
 			return nil
 		}
 	}
+	if len(s) == 0 {
+		return nil
+	}
 	return s
 }
 

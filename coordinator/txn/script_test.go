@@ -1,0 +1,241 @@
+package txn
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/mainstem/mainstem/coordinator"
+	"github.com/mainstem/mainstem/coordinator/journaltest"
+)
+
+var rewrite = flag.Bool("rewrite", false, "renew the outputs in testdata")
+
+// TestScripts plays transactions by hand. A script is commands, each with what it
+// has led to: answers, records with -> in front of them, and transactions whose
+// markers are to be written, with ! in front. A # begins a comment.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var got string
+			synctest.Test(t, func(t *testing.T) { got = play(t, string(text)) })
+			if *rewrite {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+				return
+			}
+			require.Equal(t, string(text), got)
+		})
+	}
+}
+
+// play runs a script and returns it with the outputs that it has.
+func play(t *testing.T, text string) string {
+	s := newStage(t)
+	defer s.runtime.Close()
+	var out bytes.Buffer
+	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		if strings.HasPrefix(line, "  ") {
+			continue // An output of before.
+		}
+		fmt.Fprintln(&out, line)
+		command := strings.TrimSpace(line)
+		if command == "" || command[0] == '#' {
+			continue
+		}
+		s.run(command)
+		synctest.Wait()
+		s.collect()
+		for _, l := range s.lines {
+			fmt.Fprintln(&out, "  "+l)
+		}
+		s.lines = nil
+	}
+	return out.String()
+}
+
+// stage is a machine with who plays on it.
+type stage struct {
+	t       *testing.T
+	log     *journaltest.Log
+	runtime *coordinator.Runtime[*Machine]
+	opts    Options
+	set     Settings
+	began   time.Time
+	seen    int // entries of the log that were shown
+
+	endings []Ending // whose markers are not written
+	waiting []waiting
+	lines   []string
+	release func() // lets commits go on
+}
+
+// waiting is a request whose answer has not come.
+type waiting struct {
+	ready func() bool
+	show  func() string
+}
+
+func newStage(t *testing.T) *stage {
+	s := &stage{
+		t: t, log: &journaltest.Log{}, began: time.Now(),
+		set: Settings{
+			TimeoutCheck: 10 * time.Second, ExpiryCheck: time.Hour, IDExpiration: 7 * 24 * time.Hour, Patience: 100 * time.Millisecond,
+		},
+	}
+	s.opts = Options{
+		Settings: func() Settings { return s.set },
+		End: func(e Ending) {
+			s.endings = append(s.endings, e)
+			s.lines = append(s.lines, "! "+showEnding(&e))
+		},
+		Events: Events{
+			TimedOut: func(id string, p coordinator.Producer, timeout time.Duration) {
+				s.lines = append(s.lines, fmt.Sprintf("event: %s of %s has taken longer than %v", id, showProducer(p), timeout))
+			},
+			Expired: func(n int) { s.lines = append(s.lines, fmt.Sprintf("event: %d expired", n)) },
+		},
+	}
+	s.runtime = coordinator.New(coordinator.Options[*Machine]{
+		New:    func(partition int32) *Machine { return New(partition, &s.opts) },
+		Events: coordinator.Events{Unreadable: func(_ int32, err error) { s.lines = append(s.lines, "unreadable: "+err.Error()) }},
+	})
+	s.lead()
+	return s
+}
+
+func (s *stage) lead() {
+	j, epoch := s.log.Lead()
+	s.runtime.Lead(0, epoch, j)
+	synctest.Wait()
+}
+
+func (s *stage) shard() *coordinator.Shard[*Machine] { return s.runtime.Shard(0) }
+
+// await notes a request.
+func await[A any](s *stage, p *coordinator.Promise[A], show func(a A) string) {
+	s.waiting = append(s.waiting, waiting{p.Ready, func() string {
+		a, err := p.Wait(context.Background(), nil)
+		if err != nil {
+			return "failed: " + errorName(err)
+		}
+		return show(a)
+	}})
+}
+
+// collect shows the answers that have come, and what was written.
+func (s *stage) collect() {
+	var answers []string
+	s.waiting = slices.DeleteFunc(s.waiting, func(w waiting) bool {
+		if !w.ready() {
+			return false
+		}
+		answers = append(answers, w.show())
+		return true
+	})
+	slices.Sort(s.lines) // Many endings at once have no order.
+	s.lines = append(answers, s.lines...)
+	entries := s.log.Entries(s.seen)
+	s.seen += len(entries)
+	for i := range entries {
+		for _, r := range entries[i].Records {
+			s.lines = append(s.lines, "-> "+s.showRecord(r))
+		}
+	}
+}
+
+// run runs a command: its name, words, and name=value.
+func (s *stage) run(command string) {
+	words := strings.Fields(command)
+	a := args{s: s, named: map[string]string{}}
+	for _, w := range words[1:] {
+		if k, v, ok := strings.Cut(w, "="); ok {
+			a.named[k] = v
+			continue
+		}
+		a.words = append(a.words, w)
+	}
+	play := map[string]func(*stage, *args){
+		"init": (*stage).init, "add": (*stage).add, "verify": (*stage).verify, "end": (*stage).end, "written": (*stage).written,
+		"describe": (*stage).describe, "list": (*stage).list, "advance": (*stage).advance, "restart": (*stage).restart,
+		"restore": (*stage).restore,
+		"fail":    (*stage).fail, "mend": (*stage).mend, "hold": (*stage).hold, "release": (*stage).letGo,
+	}[words[0]]
+	require.NotNil(s.t, play, "command %q", command)
+	play(s, &a)
+}
+
+// args are the arguments of a command.
+type args struct {
+	s     *stage
+	words []string
+	named map[string]string
+}
+
+func (a *args) num(name string, otherwise int64) int64 {
+	v, ok := a.named[name]
+	if !ok {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	require.NoError(a.s.t, err)
+	return n
+}
+
+func (a *args) duration(name string, otherwise time.Duration) time.Duration {
+	v, ok := a.named[name]
+	if !ok {
+		return otherwise
+	}
+	d, err := time.ParseDuration(v)
+	require.NoError(a.s.t, err)
+	return d
+}
+
+// producer is the one written as id/epoch in a word.
+func (a *args) producer(word int) coordinator.Producer {
+	id, epoch, ok := strings.Cut(a.words[word], "/")
+	require.True(a.s.t, ok, a.words[word])
+	n, err := strconv.ParseInt(id, 10, 64)
+	require.NoError(a.s.t, err)
+	e, err := strconv.ParseInt(epoch, 10, 16)
+	require.NoError(a.s.t, err)
+	return coordinator.Producer{ID: n, Epoch: int16(e)}
+}
+
+// places are those of the words from one on, as topic/partition.
+func (a *args) places(from int) (list []Place) {
+	for _, w := range a.words[from:] {
+		topic, partition, _ := strings.Cut(w, "/")
+		n, err := strconv.Atoi(partition)
+		require.NoError(a.s.t, err)
+		list = append(list, Place{topic, int32(n)})
+	}
+	return list
+}
+
+// errorName is what a client is told of an error.
+func errorName(err error) string {
+	var e *kerr.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
