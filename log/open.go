@@ -134,12 +134,12 @@ func (s *Store) recover() error {
 	}
 	if !complete && m.Clean {
 		// A clean stop without a checkpoint of its own: the open segment goes on, so its frames are read here.
-		for _, seg := range s.log.Manifest().Segments {
+		for _, seg := range m.Segments {
 			if seg.Sealed {
 				continue
 			}
-			if err := s.log.Scan(seg.ID, r.frame); err != nil {
-				return err
+			if err := s.log.Scan(seg.ID, r.frame); err != nil && !errors.Is(err, commitlog.ErrSegmentGone) {
+				return err // An empty one whose file is gone was forgotten.
 			}
 		}
 	}

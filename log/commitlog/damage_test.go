@@ -255,3 +255,61 @@ func TestOnlyATornWriteIsReportedAsCut(t *testing.T) {
 	require.Len(t, frames, 1)
 	require.NoError(t, l.Close())
 }
+
+// TestAMissingSegmentAfterACleanStopLosesItsFramesOnly removes the open segment, and the one that waits behind it.
+func TestAMissingSegmentAfterACleanStopLosesItsFramesOnly(t *testing.T) {
+	for name, c := range map[string]struct{ open, ready bool }{"open": {open: true}, "ready": {ready: true}, "both": {true, true}} {
+		t.Run(name, func(t *testing.T) {
+			o := smallOptions(vfs.NewMem(1))
+			l, _ := reopen(t, o)
+			var places []Place
+			for i := range int64(60) {
+				p, err := appendBatch(l, PartitionID{}, i, 900)
+				require.NoError(t, err)
+				places = append(places, p)
+			}
+			for !keeperIdle(l) {
+				runtime.Gosched()
+			}
+			next := l.Next()
+			require.NoError(t, l.Close())
+			open := places[len(places)-1].Segment
+			for _, s := range l.Manifest().Segments {
+				if !s.Sealed && (s.ID == open && c.open || s.ID != open && c.ready) {
+					require.NoError(t, o.FS.Remove("data/"+segmentName(s.ID)))
+				}
+			}
+			var reported []*CorruptError
+			var sealed []SegmentID
+			o.Events.Corrupt = func(e *CorruptError) { reported = append(reported, e) }
+			o.OnSeal = func(s SegmentInfo) { sealed = append(sealed, s.ID) }
+			l, err := Open(o)
+			require.NoError(t, err)
+			require.NoError(t, l.Recover(func(Frame) error { t.Error("nothing is read after a clean stop"); return nil }))
+			require.GreaterOrEqual(t, l.Next(), next)
+			p, err := appendBatch(l, PartitionID{}, 60, 900)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, p.LSN, next, "no position is given twice")
+			if c.open {
+				require.Len(t, reported, 1)
+				require.Equal(t, open, reported[0].Segment)
+				require.Equal(t, []SegmentID{open}, sealed)
+			} else {
+				require.Empty(t, reported)
+			}
+			for i, at := range append(places, p) {
+				got, err := read(l, at)
+				if c.open && at.Segment == open {
+					require.ErrorIs(t, err, ErrCorrupt)
+					continue
+				}
+				require.NoError(t, err)
+				require.Len(t, got, len(testBatch(int64(i), 3, 1, 900, uint64(i))))
+			}
+			require.NoError(t, l.Close())
+			o.OnSeal = nil
+			l, _ = reopen(t, o)
+			require.NoError(t, l.Close())
+		})
+	}
+}

@@ -92,27 +92,37 @@ func (l *Log) keepFirst() error {
 	return l.Poisoned()
 }
 
-// resume goes on where the last clean stop ended.
+// resume goes on where the last clean stop ended. Of a segment whose file is missing the frames are damaged, and writing goes on in
+// another one; without frames it is forgotten.
 func (t *tail) resume() error {
 	l := t.l
-	for _, s := range t.segs {
-		if l.o.ReadOnly {
-			continue
-		}
-		f, err := l.fs.OpenRW(l.path(s.name))
-		if err != nil {
-			return fmt.Errorf("open segment: %w", err)
-		}
-		s.file.Store(&fileHandle{f})
-		if s.end.Load() > dataStart {
-			l.cur, l.pos = s, s.end.Load()
-			l.setPositions(s.lsn(l.pos))
-		} else {
-			l.ready = append(l.ready, s)
-		}
-	}
 	if l.o.ReadOnly {
 		return nil
+	}
+	var lost, forgotten []*segment
+	for _, s := range t.segs {
+		f, err := l.fs.OpenRW(l.path(s.name))
+		empty := s.end.Load() == dataStart
+		switch {
+		case missing(err) && empty:
+			forgotten = append(forgotten, s)
+		case missing(err):
+			gone := scanner{seg: s, gone: true}
+			t.damaged = append(t.damaged, gone.corrupt(dataStart, s.end.Load()))
+			lost = append(lost, s)
+		case err != nil:
+			return fmt.Errorf("open segment: %w", err)
+		case empty:
+			s.file.Store(&fileHandle{f})
+			l.ready = append(l.ready, s)
+		default:
+			s.file.Store(&fileHandle{f})
+			l.cur, l.pos = s, s.end.Load()
+			l.setPositions(s.lsn(l.pos))
+		}
+	}
+	if len(lost)+len(forgotten) > 0 {
+		return t.fix(lost, forgotten)
 	}
 	// Before anything is written the stop is no longer clean. On a full disk this waits until there is room, and appends with it.
 	return l.beginWith(func(m *manifest) { m.clean = false }, func() {})
@@ -331,7 +341,7 @@ func rewriteRange(f vfs.File, from, to int64) error {
 // fix makes what was found the past: segments with frames are sealed where they end, those behind the cut are forgotten.
 func (t *tail) fix(sealed, forgotten []*segment) error {
 	l := t.l
-	end := t.mark
+	end := max(t.mark, l.nextLocked())
 	for _, s := range sealed {
 		s.sealed = true
 		end = max(end, s.lsn(s.end.Load()))
