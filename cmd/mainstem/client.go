@@ -150,6 +150,8 @@ func remedyFor(e *kerr.Error) string {
 		return "A name has 1 to 249 of the characters a-z A-Z 0-9 . _ - and is not . or .. itself."
 	case kerr.GroupIDNotFound.Code, kerr.InvalidGroupID.Code:
 		return "'mainstem group list' shows what there is."
+	case kerr.TransactionalIDNotFound.Code:
+		return "'mainstem txn list' shows what there is."
 	case kerr.NonEmptyGroup.Code, kerr.UnknownMemberID.Code, kerr.GroupSubscribedToTopic.Code:
 		return "Stop the group's members first; 'mainstem group describe' shows them."
 	case kerr.InvalidReplicationFactor.Code:

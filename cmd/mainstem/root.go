@@ -36,6 +36,7 @@ func newRoot(c *console) *cobra.Command {
 		newServe(c),
 		newTopic(c),
 		newGroup(c),
+		newTxn(c),
 		newProduce(c),
 		newConsume(c),
 		newCluster(c),
