@@ -24,7 +24,9 @@
 //
 //	key 0, 1   group, topic, partition   value 0-4: an offset           (written: 1, 4)
 //	key 2      group                     value 0-4: a classic group     (written: 3)
-//	key 3-8    group, ...                a consumer group
+//	key 3      group                     value 0: a consumer group's epoch; 6 its target's
+//	key 5, 7, 8  group, member           value 0: what a member says, is to have, has
+//	key 16     group, expression         value 0: the topics that match
 //
 // An offset that was committed in a transaction counts once the transaction has
 // committed; until then it is pending.
