@@ -37,7 +37,9 @@
 //   - Seal and index: the index is written under a temporary name, synced,
 //     renamed, and only then named in the manifest. A crash before that scans
 //     the segment again; entries leave memory after it.
-//   - Checkpoint: likewise. The manifest names the old one or the new one.
+//   - Checkpoint: likewise. The manifest names the old one or the new one. It
+//     is written twice, since of what was freed nothing else tells; without a
+//     copy that can be read such a store does not open.
 //   - Freeing a segment: the frames that made it dead are synced, and the
 //     checkpoint is at or above its end, before the manifest forgets it; the
 //     file goes after its last reader.

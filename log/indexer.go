@@ -157,6 +157,10 @@ func (s *Store) checkpoint(complete bool) error {
 	if err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
+	// One damaged file must not take what the log has freed with it.
+	if _, err := queue.WriteCheckpoint(s.o.FS, s.o.Dir, commitlog.CopyName(name), c, parts); err != nil {
+		s.failed("write the checkpoint's copy", err)
+	}
 	if err := s.log.SetCheckpoint(name, upto); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}

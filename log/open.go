@@ -148,24 +148,36 @@ func (s *Store) recover() error {
 	return nil
 }
 
-// checkpoint loads the newest checkpoint; it reports whether that holds all
-// entries as well. One that cannot be read is made up for by all segments.
+// checkpoint loads the newest checkpoint, or its copy; it reports whether that
+// holds all entries as well. If neither can be read all segments make up for
+// it, unless some are gone: partitions would begin at offset 0 again.
 func (r *recovery) checkpoint(m commitlog.ManifestInfo) (complete bool, err error) {
 	if m.Checkpoint == "" {
 		return false, nil
 	}
+	for _, name := range []string{m.Checkpoint, commitlog.CopyName(m.Checkpoint)} {
+		complete, err = r.load(m, name)
+		if !errors.Is(err, queue.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
+			return complete, err
+		}
+		r.s.failed("read checkpoint", err)
+		clear(r.s.partitions)
+	}
+	if m.Freed && !m.ReadOnly {
+		return false, fmt.Errorf("the checkpoint and its copy are damaged, and segments of which only they tell are gone: %w", err)
+	}
+	return false, nil
+}
+
+// load loads a checkpoint.
+func (r *recovery) load(m commitlog.ManifestInfo, name string) (complete bool, err error) {
 	s := r.s
-	c, err := queue.ReadCheckpoint(s.o.FS, s.o.Dir, m.Checkpoint, r.adopt, func(id PartitionID, run queue.Run) error {
+	c, err := queue.ReadCheckpoint(s.o.FS, s.o.Dir, name, r.adopt, func(id PartitionID, run queue.Run) error {
 		if p := s.partitions[id]; p != nil && m.Clean {
 			p.q.Load(run.Segment, run.Entries)
 		}
 		return nil
 	})
-	if errors.Is(err, queue.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
-		s.failed("read checkpoint", err)
-		clear(s.partitions)
-		return false, nil
-	}
 	if err != nil {
 		return false, err
 	}

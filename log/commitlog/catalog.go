@@ -22,6 +22,7 @@ func (l *Log) Drop(segs []SegmentID) error {
 				indexes = append(indexes, r.index)
 			}
 			m.drop(id)
+			m.freed = true
 		}
 	})
 	if err != nil {
@@ -73,7 +74,7 @@ func (l *Log) AttachIndex(id SegmentID, file string) error {
 	return nil
 }
 
-// SetCheckpoint names the checkpoint, which is durable in the data directory, in the manifest. The one before is removed.
+// SetCheckpoint names the checkpoint, which is durable in the data directory, in the manifest. The one before is removed, and its copy.
 func (l *Log) SetCheckpoint(file string, upto LSN) error {
 	old := ""
 	err := l.edit(func(m *manifest) {
@@ -83,6 +84,11 @@ func (l *Log) SetCheckpoint(file string, upto LSN) error {
 		return fmt.Errorf("set checkpoint: %w", err)
 	}
 	l.removeReplaced(old, file)
+	if old != file && old != "" {
+		if err := l.fs.Remove(l.path(CopyName(old))); !missing(err) { // There may be none.
+			l.report("remove replaced file", err)
+		}
+	}
 	return nil
 }
 

@@ -97,7 +97,7 @@ import (
 //	10  2  reserved
 //	12  4  CRC over bytes 0-11 and 16-end
 //	16  4  length of what follows
-//	20     1 flags: 1 clean stop
+//	20     1 flags: 1 clean stop, 2 segments were dropped, of whose frames only the checkpoint tells
 //	       4 node id
 //	       2+n cluster id
 //	       8 next segment id

@@ -147,7 +147,7 @@ func (l *Log) edit(fn func(*manifest)) error {
 func (l *Log) Manifest() ManifestInfo {
 	m := l.manifest.Load()
 	info := ManifestInfo{
-		ClusterID: m.clusterID, NodeID: m.nodeID, Clean: l.wasClean, New: l.isNew,
+		ClusterID: m.clusterID, NodeID: m.nodeID, Clean: l.wasClean, New: l.isNew, Freed: m.freed, ReadOnly: l.o.ReadOnly,
 		Checkpoint: m.checkpoint, CheckpointLSN: m.checkpointLSN, Quarantined: slices.Clone(m.quarantined),
 	}
 	for i := range m.rows {

@@ -8,6 +8,7 @@ import (
 // manifest is what is live. A value that was published is never changed: edits work on a clone.
 type manifest struct {
 	clean         bool
+	freed         bool // segments were dropped: the checkpoint alone has what their frames said.
 	nodeID        int32
 	clusterID     string
 	nextID        SegmentID
@@ -39,7 +40,7 @@ func (m *manifest) encode() []byte {
 	b := make([]byte, manifestHeader, manifestHeader+128+len(m.rows)*(rowBytes+24)+len(m.quarantined)*spanBytes)
 	copy(b, manifestMagic)
 	le.PutUint16(b[8:], manifestVersion)
-	b = append(b, boolByte(m.clean))
+	b = append(b, boolByte(m.clean)|boolByte(m.freed)<<1)
 	b = le.AppendUint32(b, uint32(m.nodeID))
 	b = appendString(b, m.clusterID)
 	b = le.AppendUint64(b, uint64(m.nextID))
@@ -97,8 +98,10 @@ func decodeManifest(b []byte) (*manifest, error) {
 		return nil, fmt.Errorf("read manifest: wrong length: %w", ErrCorrupt)
 	}
 	d := decoder{b: b[manifestHeader:]}
+	flags := d.uint8()
 	m := &manifest{
-		clean:         d.uint8()&1 != 0,
+		clean:         flags&1 != 0,
+		freed:         flags&2 != 0,
 		nodeID:        int32(d.uint32()),
 		clusterID:     d.string(),
 		nextID:        SegmentID(d.uint64()),

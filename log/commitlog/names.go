@@ -14,6 +14,7 @@ const (
 	segmentSuffix    = ".segment"
 	indexSuffix      = ".index"
 	checkpointSuffix = ".checkpoint"
+	copySuffix       = ".copy"
 	tempSuffix       = ".tmp"
 	idDigits         = 16
 )
@@ -27,11 +28,17 @@ func IndexName(id SegmentID) string { return id.String() + indexSuffix }
 // CheckpointName returns the name that a checkpoint of everything below an LSN has.
 func CheckpointName(upto LSN) string { return fmt.Sprintf("%016x%s", uint64(upto), checkpointSuffix) }
 
+// CopyName returns the name that the second copy of a checkpoint has.
+func CopyName(checkpoint string) string { return checkpoint + copySuffix }
+
 // ours reports whether a file in the data directory carries one of our names, so that it may go when nothing refers to it.
 func ours(name string) bool {
 	name = strings.TrimSuffix(name, tempSuffix)
 	if name == manifestName || name == reserveName {
 		return true
+	}
+	if copied, ok := strings.CutSuffix(name, copySuffix); ok && strings.HasSuffix(copied, checkpointSuffix) {
+		name = copied
 	}
 	for _, suffix := range [...]string{segmentSuffix, indexSuffix, checkpointSuffix} {
 		if digits, ok := strings.CutSuffix(name, suffix); ok {

@@ -170,7 +170,7 @@ func (l *Log) tidy() error {
 		return err
 	}
 	m := l.manifest.Load()
-	live := map[string]bool{manifestName: true, reserveName: true, m.checkpoint: true}
+	live := map[string]bool{manifestName: true, reserveName: true, m.checkpoint: true, CopyName(m.checkpoint): true}
 	for i := range m.rows {
 		live[segmentName(m.rows[i].id)] = true
 		live[m.rows[i].index] = true

@@ -69,6 +69,8 @@ type ManifestInfo struct {
 	NodeID        int32
 	Clean         bool // the last stop was clean: Recover calls its function for nothing and appending goes on at the end.
 	New           bool // there was no manifest: the directory is new.
+	Freed         bool // segments were dropped: what their frames said is in the checkpoint alone.
+	ReadOnly      bool // the log is open for reading only.
 	Checkpoint    string
 	CheckpointLSN LSN
 	Segments      []SegmentInfo // in the order of their ids; unclustered ones are in LSN order.
