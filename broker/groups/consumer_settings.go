@@ -54,20 +54,23 @@ func readConsumerSettings(l *config.Live) *consumerSettings {
 
 // consumerOf are the settings of one group.
 func (h *Handlers) consumerOf(id string) *group.ConsumerSettings {
-	all := h.consumers.Load()
-	img := h.replicas.Image()
+	all, img := h.consumers.Load(), h.replicas.Image()
 	if img == nil {
 		return &all.ConsumerSettings
 	}
-	own := img.Configs(meta.Resource{Type: meta.ResourceGroup, Name: id})
+	return all.with(img.Configs(meta.Resource{Type: meta.ResourceGroup, Name: id}))
+}
+
+// with are the settings of a group that has some of its own.
+func (s *consumerSettings) with(own map[string]string) *group.ConsumerSettings {
 	if len(own) == 0 {
-		return &all.ConsumerSettings
+		return &s.ConsumerSettings
 	}
-	s := all.ConsumerSettings
-	override(&s.SessionTimeout, own["consumer.session.timeout.ms"], all.session)
-	override(&s.HeartbeatInterval, own["consumer.heartbeat.interval.ms"], all.heartbeat)
-	override(&s.AssignmentInterval, own["consumer.assignment.interval.ms"], all.assignment)
-	return &s
+	of := s.ConsumerSettings
+	override(&of.SessionTimeout, own["consumer.session.timeout.ms"], s.session)
+	override(&of.HeartbeatInterval, own["consumer.heartbeat.interval.ms"], s.heartbeat)
+	override(&of.AssignmentInterval, own["consumer.assignment.interval.ms"], s.assignment)
+	return &of
 }
 
 // override takes a group's own setting, if it has one. It was checked when it was

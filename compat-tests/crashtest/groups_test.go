@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func (c *commits) check(ctx context.Context, adm *kadm.Client, group string) err
 func member(ctx context.Context, address, group string, balancer kgo.GroupBalancer, vanish bool, c *commits) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumerGroup(group), kgo.ConsumeTopics("grouped"), kgo.Balancers(balancer),
 		kgo.DisableAutoCommit(), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(300*time.Millisecond),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.BlockRebalanceOnPoll())
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.BlockRebalanceOnPoll(), kgo.WithContext(context.WithoutCancel(ctx)))
 	if err != nil {
 		return err
 	}
@@ -97,6 +98,12 @@ func member(ctx context.Context, address, group string, balancer kgo.GroupBalanc
 	return nil
 }
 
+// brokerAssigns is what franz-go looks for in a context to have the broker assign
+// partitions (KIP-848).
+//
+//nolint:revive // The client compares with a plain string.
+const brokerAssigns = "opt_in_kafka_next_gen_balancer_beta"
+
 // TestKillInMidRebalance kills the broker with SIGKILL while members of groups
 // come and go and commit. No committed offset goes back.
 func TestKillInMidRebalance(t *testing.T) {
@@ -104,7 +111,9 @@ func TestKillInMidRebalance(t *testing.T) {
 	seed := uint64(number(t, "MAINSTEM_CRASH_SEED", int(time.Now().UnixNano()&0xffffff)))
 	t.Logf("MAINSTEM_CRASH_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 2))
-	node := harness.Start(t, "group.initial.rebalance.delay.ms=50")
+	node := harness.Start(t, "group.initial.rebalance.delay.ms=50", "group.consumer.assignment.interval.ms=50",
+		"group.consumer.min.heartbeat.interval.ms=100", "group.consumer.heartbeat.interval.ms=300",
+		"group.consumer.min.session.timeout.ms=1000", "group.consumer.session.timeout.ms=6000")
 	create(t, node.Address, "grouped", 8, nil)
 
 	ctx, stop := context.WithCancel(context.Background())
@@ -116,11 +125,16 @@ func TestKillInMidRebalance(t *testing.T) {
 	c := &commits{acked: map[string]map[int32]int64{}}
 	groups := map[string]kgo.GroupBalancer{
 		"range": kgo.RangeBalancer(), "sticky": kgo.StickyBalancer(), "cooperative": kgo.CooperativeStickyBalancer(),
+		"broker-uniform": kgo.StickyBalancer(), "broker-range": kgo.RangeBalancer(),
 	}
 	for group, balancer := range groups {
 		for i := range 3 {
 			lives := rand.New(rand.NewPCG(seed, uint64(i)))
 			running.Go(func() {
+				ctx := ctx
+				if strings.HasPrefix(group, "broker-") {
+					ctx = context.WithValue(ctx, brokerAssigns, true)
+				}
 				for ctx.Err() == nil {
 					life, end := context.WithTimeout(ctx, time.Duration(1000+lives.IntN(4000))*time.Millisecond)
 					if err := member(life, node.Address, group, balancer, lives.IntN(2) == 0, c); err != nil {

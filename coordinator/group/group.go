@@ -40,6 +40,8 @@ type group interface {
 	checkDeleteOffsets() error
 	// reads tells whether a member is subscribed to the topic.
 	reads(topic string) bool
+	// seen are the members as whoever manages clients sees them.
+	seen() []Member
 	// empty tells whether the group has no members.
 	empty() bool
 	// offsetsAge is from when on offsets are kept for their retention only: a
