@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/mainstem/mainstem/broker/admin"
+	"github.com/mainstem/mainstem/broker/clients"
 	"github.com/mainstem/mainstem/broker/config"
 	"github.com/mainstem/mainstem/broker/groups"
 	"github.com/mainstem/mainstem/broker/http"
@@ -50,6 +51,7 @@ type Broker struct {
 	admin    *admin.Handlers
 	groups   *groups.Handlers
 	txns     *txns.Handlers
+	clients  *clients.Registry
 	server   *protocol.Server
 
 	phase   atomic.Int32 // metrics.Phase
@@ -79,6 +81,7 @@ func Open(ctx context.Context, o Options) (*Broker, error) {
 		logger:  o.Logger,
 		level:   o.LogLevel,
 		metrics: metrics.New(metrics.Options{Version: o.Version, MaxTopics: o.Config.Int("mainstem.metrics.topic.limit")}),
+		clients: clients.New(),
 		ended:   make(chan error, 1),
 		deleted: make(chan struct{}, 1),
 	}

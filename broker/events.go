@@ -57,9 +57,13 @@ func (b *Broker) logEvents() log.Events {
 func (b *Broker) serverEvents() protocol.Events {
 	l := b.logger
 	return protocol.Events{
-		Accepted: func(c *protocol.ConnInfo) { b.metrics.ConnectionOpened(c.Listener) },
+		Accepted: func(c *protocol.ConnInfo) {
+			b.metrics.ConnectionOpened(c.Listener)
+			b.clients.Opened(c)
+		},
 		Closed: func(c *protocol.ConnInfo, err error) {
 			b.metrics.ConnectionClosed(c.Listener)
+			b.clients.Closed(c)
 			if err != nil {
 				l.Debug("connection closed", zap.Stringer("peer", c.Remote), zap.Error(err))
 			}

@@ -50,6 +50,7 @@ func (b *Broker) openHTTP(context.Context) error {
 		Live:     b.alive,
 		Ready:    b.ready,
 		Gatherer: b.metrics.Gatherer(),
+		Clients:  b.listClients,
 		Level:    b.level,
 		Logger:   b.logger,
 	})
@@ -172,6 +173,7 @@ func (b *Broker) openListeners(context.Context) (err error) {
 		SendBuffer:      b.explicit("socket.send.buffer.bytes"),
 		ReceiveBuffer:   b.explicit("socket.receive.buffer.bytes"),
 		Backlog:         b.config.Int("socket.listen.backlog.size"),
+		Crowded:         b.records.Crowded,
 		Events:          b.serverEvents(),
 	})
 	if err != nil {

@@ -149,6 +149,7 @@ type ConnInfo struct {
 	Principal string
 
 	software atomic.Pointer[software]
+	client   atomic.Pointer[string]
 }
 
 type software struct{ name, version string }
@@ -159,4 +160,13 @@ func (c *ConnInfo) Software() (name, version string) {
 		return s.name, s.version
 	}
 	return "", ""
+}
+
+// ClientID is the name that the client gave itself in its last request; empty if
+// it gave none.
+func (c *ConnInfo) ClientID() string {
+	if id := c.client.Load(); id != nil {
+		return *id
+	}
+	return ""
 }

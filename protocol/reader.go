@@ -265,6 +265,7 @@ func (c *conn) intern(id []byte) *string {
 	if c.clientID == nil || *c.clientID != string(id) {
 		s := string(id)
 		c.clientID = &s
+		c.info.client.Store(&s)
 	}
 	return c.clientID
 }

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,8 @@ type Options struct {
 	Live, Ready func() error
 	// Gatherer is served as /metrics.
 	Gatherer prometheus.Gatherer
+	// Clients is served as /clients, in JSON; nil is not served.
+	Clients func(context.Context) (any, error)
 	// Level is served as /loglevel; zap.AtomicLevel is such a handler.
 	Level nethttp.Handler
 	// Logger takes what net/http says of misbehaving clients, at debug level.
@@ -120,7 +123,7 @@ func (s *Server) Close(ctx context.Context) error {
 func handler(o Options) nethttp.Handler {
 	mux := nethttp.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w nethttp.ResponseWriter, _ *nethttp.Request) {
-		say(w, nethttp.StatusOK, "Mainstem: /live /ready /metrics /loglevel")
+		say(w, nethttp.StatusOK, "Mainstem: /live /ready /metrics /clients /loglevel")
 	})
 	mux.HandleFunc("GET /live", health(o.Live))
 	mux.HandleFunc("GET /ready", health(o.Ready))
@@ -128,6 +131,9 @@ func handler(o Options) nethttp.Handler {
 		mux.Handle("GET /metrics", promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{
 			ErrorHandling: promhttp.ContinueOnError,
 		}))
+	}
+	if o.Clients != nil {
+		mux.HandleFunc("GET /clients", view(o.Clients))
 	}
 	if o.Level != nil {
 		level := nethttp.MaxBytesHandler(o.Level, maxBody)
@@ -146,6 +152,23 @@ func health(ask func() error) nethttp.HandlerFunc {
 			}
 		}
 		say(w, nethttp.StatusOK, "ok")
+	}
+}
+
+// view serves what is asked for as JSON.
+func view(ask func(context.Context) (any, error)) nethttp.HandlerFunc {
+	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
+		what, err := ask(r.Context())
+		if err == nil {
+			var text []byte
+			if text, err = json.MarshalIndent(what, "", "  "); err == nil {
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Cache-Control", "no-store")
+				_, _ = w.Write(append(text, '\n')) // The client is gone: nobody to tell.
+				return
+			}
+		}
+		say(w, nethttp.StatusServiceUnavailable, err.Error())
 	}
 }
 

@@ -153,3 +153,15 @@ func TestCloseCutsARequestThatDoesNotEnd(t *testing.T) {
 	_, err = conn.Read(make([]byte, 1))
 	require.Error(t, err)
 }
+
+func TestClientsAreShownAsJSON(t *testing.T) {
+	var why error
+	s := start(t, Options{Clients: func(context.Context) (any, error) { return []string{"one"}, why }})
+	status, text := do(t, s, "GET", "/clients", "")
+	require.Equal(t, 200, status)
+	require.JSONEq(t, `["one"]`, text)
+	why = errors.New("starting")
+	status, text = do(t, s, "GET", "/clients", "")
+	require.Equal(t, 503, status)
+	require.Equal(t, "starting\n", text)
+}

@@ -34,11 +34,12 @@ func arrows() map[string][]string {
 	return map[string][]string{
 		"cmd/mainstem": {"broker", "broker/config", "broker/metrics", "log", "log/vfs"},
 		"broker": {
-			"broker/admin", "broker/config", "broker/groups", "broker/http", "broker/metrics", "broker/records", "broker/replica",
+			"broker/admin", "broker/clients", "broker/config", "broker/groups", "broker/http", "broker/metrics", "broker/records", "broker/replica",
 			"broker/txns", "controller", "controller/meta", "coordinator", "coordinator/group", "coordinator/txn",
 			"log", "log/vfs", "protocol",
 		},
 		"broker/admin":   handlers,
+		"broker/clients": {"coordinator/group", "protocol"},
 		"broker/groups":  append([]string{"coordinator", "coordinator/group"}, handlers...),
 		"broker/txns":    append([]string{"coordinator", "coordinator/group", "coordinator/txn"}, handlers...),
 		"broker/records": handlers,

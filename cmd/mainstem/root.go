@@ -36,6 +36,7 @@ func newRoot(c *console) *cobra.Command {
 		newServe(c),
 		newTopic(c),
 		newGroup(c),
+		newClient(c),
 		newTxn(c),
 		newProduce(c),
 		newConsume(c),
