@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"context"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -137,6 +139,46 @@ func TestStalledRequestsDoNotHoldTheOthersUp(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, s.Stats().FrameBytes)
 		require.Len(t, closed, 3)
+		require.NoError(t, s.Close(context.Background()))
+	})
+}
+
+// A client that does not read its answer is cut off when others need the memory; one that reads slowly is not.
+func TestUnreadAnswersAreCutOffWhenOthersNeedTheirMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := newPipeListener()
+		closed := make(chan error, 9)
+		var released atomic.Int32
+		var crowded atomic.Bool
+		large := make([]byte, 3*strideBytes+7)
+		s, err := Listen(Options{
+			Listeners: []Listener{{Name: "L", Net: ln}}, Crowded: crowded.Load,
+			APIs: []API{{Key: 3, Min: 0, Max: 13, Submit: func(c *Call) Finish {
+				return c.Reply(Reply{Body: &Buffers{Pieces: [][]byte{large[:9], large[9:]}, Release: func() { released.Add(1) }}})
+			}}},
+			Events: Events{Closed: func(_ *ConnInfo, err error) { closed <- err }},
+		})
+		require.NoError(t, err)
+		s.Serve()
+		stuck, slow := ln.dial(), ln.dial()
+		for _, nc := range []net.Conn{stuck, slow} {
+			_, err = nc.Write(frameOf(metadataOf(9), 1, "c"))
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Minute)
+		require.Empty(t, closed, "nobody needs the memory")
+		crowded.Store(true)
+		for left := sizeLen + 4 + 1 + len(large); left > 0; { // a stride every eight seconds
+			n, err := io.ReadFull(slow, make([]byte, min(left, strideBytes)))
+			require.NoError(t, err)
+			left -= n
+			time.Sleep(8 * time.Second)
+		}
+		require.ErrorIs(t, <-closed, ErrUnread)
+		synctest.Wait()
+		require.EqualValues(t, 2, released.Load())
+		require.Empty(t, closed)
+		require.NoError(t, errors.Join(stuck.Close(), slow.Close()))
 		require.NoError(t, s.Close(context.Background()))
 	})
 }

@@ -16,6 +16,8 @@ var (
 	ErrUnserved = errors.New("request is not served")
 	// ErrStalled is a request that stopped coming while others needed its memory.
 	ErrStalled = errors.New("client stalled in the middle of a request")
+	// ErrUnread is an answer that stopped being taken while others needed its memory.
+	ErrUnread = errors.New("client does not read its answers")
 	// ErrClosedByReply is a connection that was closed after an answer that asked
 	// for it.
 	ErrClosedByReply = errors.New("connection was closed with its last answer")

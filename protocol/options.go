@@ -40,6 +40,9 @@ type Options struct {
 	// OpenFiles is how many files and sockets the process may have open; zero
 	// asks the system. A part of them is kept for others than clients.
 	OpenFiles int
+	// Crowded tells whether requests wait for memory that answers hold. Clients
+	// that do not take theirs are cut off then. Nil means never.
+	Crowded func() bool
 	// Events tells what happens.
 	Events Events
 }

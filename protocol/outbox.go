@@ -10,6 +10,9 @@ const (
 	// flushBytes and flushPieces bound what is gathered for one write.
 	flushBytes  = 256 << 10
 	flushPieces = 512
+	// strideBytes is how much of a large answer is written at once, so that one
+	// that moves is told from one that stands still.
+	strideBytes = 1 << 20
 )
 
 // outbox gathers answers and writes them, many in one write.
@@ -24,6 +27,8 @@ type outbox struct {
 	// writing is the part of pieces that a write has left; writev wants a slice
 	// that it may change.
 	writing net.Buffers
+	// stride is a part of pieces that is written at once.
+	stride net.Buffers
 	// calls are those whose answers are in here; lens are the answers' sizes.
 	calls []*Call
 	lens  []int
@@ -149,10 +154,43 @@ func (o *outbox) writeAll() error {
 	if o.cut < len(o.buf) {
 		o.pieces = append(o.pieces, o.buf[o.cut:])
 	}
-	o.writing = o.pieces
+	if o.size <= strideBytes {
+		return o.write(o.pieces)
+	}
+	return o.writeStrides()
+}
+
+// write writes pieces and leaves them as they are.
+func (o *outbox) write(pieces net.Buffers) error {
+	o.writing = pieces
 	_, err := o.writing.WriteTo(o.conn.nc)
 	o.writing = nil
 	return err
+}
+
+// writeStrides writes all pieces, and notes every stride as traffic.
+func (o *outbox) writeStrides() error {
+	defer func() {
+		clear(o.stride)
+		o.stride = o.stride[:0]
+	}()
+	n := 0
+	for _, p := range o.pieces {
+		for len(p) > 0 {
+			part := p[:min(len(p), strideBytes-n)]
+			o.stride = append(o.stride, part)
+			p = p[len(part):]
+			if n += len(part); n < strideBytes {
+				continue
+			}
+			if err := o.write(o.stride); err != nil {
+				return err
+			}
+			o.conn.touch()
+			o.stride, n = o.stride[:0], 0
+		}
+	}
+	return o.write(o.stride)
 }
 
 // fail ends the connection: nothing more is written, and what waits is told.

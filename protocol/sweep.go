@@ -6,8 +6,8 @@ const (
 	// sweepPeriod is how often connections are looked at: time-outs are that
 	// much off.
 	sweepPeriod = time.Second
-	// stallTimeout is how long a request may stand still half-way while others
-	// wait for the memory that it holds.
+	// stallTimeout is how long a request or an answer may stand still half-way
+	// while others wait for the memory that it holds.
 	stallTimeout = 10 * time.Second
 )
 
@@ -29,6 +29,7 @@ func (s *Server) sweep() {
 			idle[ln.Name] = s.gate.idle(ln.Name)
 		}
 		crowded := s.frames.waiting.Load() > 0
+		unread := s.opts.Crowded != nil && s.opts.Crowded()
 		s.mu.Lock()
 		for c := range s.conns {
 			age := time.Duration(now-c.seen.Load()) * s.period
@@ -36,6 +37,8 @@ func (s *Server) sweep() {
 				c.kill(ErrIdle)
 			} else if crowded && age > stallTimeout && c.holding.Load() {
 				c.kill(ErrStalled)
+			} else if unread && age > stallTimeout && c.writing.Load() {
+				c.kill(ErrUnread)
 			}
 		}
 		s.mu.Unlock()

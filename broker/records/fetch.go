@@ -33,7 +33,9 @@ type fetch struct {
 	failed      error // answers the whole request
 
 	rows    []fetchRow
-	bytes   int // of records in rows
+	bytes   int  // of records in rows
+	granted int  // bytes of the broker's budget for them; not asked for while negative
+	starved bool // others hold all of it
 	leaders leaders
 	body    []byte
 	cuts    []cut
@@ -88,6 +90,7 @@ func (f *fetch) begin(c *protocol.Call) {
 	f.deadline = time.Now().Add(time.Duration(req.MaxWaitMillis) * time.Millisecond)
 	f.maxBytes = min(int(req.MaxBytes), f.h.live.Values().FetchMaxBytes)
 	f.minBytes = min(int(req.MinBytes), max(f.maxBytes, 0))
+	f.granted = -1
 	f.leaders.reset(f.h, c.Conn.Listener)
 	if req.IsolationLevel != 0 && req.IsolationLevel != 1 {
 		f.failed = kerr.UnknownServerError // As Kafka says it.
@@ -381,6 +384,7 @@ func (f *fetch) clear() {
 		f.body = nil
 	}
 	f.call, f.req, f.s, f.failed = nil, nil, nil, nil
+	f.starved = false
 	f.incremental, f.late, f.answerID, f.next, f.bytes = false, false, 0, 0, 0
 }
 

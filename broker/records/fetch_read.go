@@ -2,6 +2,7 @@ package records
 
 import (
 	"errors"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -113,28 +114,50 @@ func (f *fetch) weight(pt *part, first bool) int {
 
 // gather reads what the answer holds.
 func (f *fetch) gather() {
-	granted := f.h.memory.take(max(f.maxBytes, 0))
 	if f.incremental {
-		f.gatherReady(granted)
+		f.gatherReady()
 	} else {
 		for i := range f.slab {
-			f.answer(&f.slab[i], granted)
+			f.answer(&f.slab[i])
 		}
 	}
-	f.h.memory.change(f.bytes - granted)
+	if f.granted >= 0 {
+		f.h.memory.change(f.bytes - f.granted)
+	}
+}
+
+// spentWait is how long a fetch waits at least for memory that others hold.
+const spentWait = time.Second
+
+// admit takes a part of the budget before the first record is read. If others hold
+// all of it, clients that do not read their answers for example, the fetch waits
+// for a while, and is answered without records in the end.
+func (f *fetch) admit() bool {
+	if f.granted >= 0 {
+		return !f.starved
+	}
+	want := max(f.maxBytes, 1)
+	granted, ok := f.h.memory.take(want)
+	if !ok {
+		late := time.NewTimer(max(time.Until(f.deadline), spentWait))
+		defer late.Stop()
+		granted, ok = f.h.memory.wait(want, f.call.Ctx.Done(), f.call.Draining(), late.C)
+	}
+	f.granted, f.starved = granted, !ok
+	return ok
 }
 
 // gatherReady goes once through the parts that have something to tell. Those whose
 // records are in the answer go to the end of the queue, so that the others come
 // first next time; when the answer is full the rest waits.
-func (f *fetch) gatherReady(granted int) {
+func (f *fetch) gatherReady() {
 	q := &f.s.ready
 	for pt, left := q.head, q.n; left > 0; left-- {
 		next := pt.next
-		if f.bytes > 0 && f.bytes >= granted {
+		if f.bytes > 0 && f.bytes >= f.granted {
 			return
 		}
-		if sent := f.answer(pt, granted); sent > 0 {
+		if sent := f.answer(pt); sent > 0 {
 			q.remove(pt)
 			q.push(pt)
 		} else if f.idle(pt) {
@@ -146,11 +169,11 @@ func (f *fetch) gatherReady(granted int) {
 
 // answer reads from the part and makes a row of what the client is to be told. It
 // returns the bytes of records in it.
-func (f *fetch) answer(pt *part, granted int) int {
+func (f *fetch) answer(pt *part) int {
 	f.look(pt)
 	row := fetchRow{key: pt.key, hw: -1, lso: -1, start: -1}
 	if pt.err == nil {
-		pt.err = f.read(pt, &row, granted)
+		pt.err = f.read(pt, &row)
 	}
 	if pt.err != nil {
 		f.refuse(pt, &row)
@@ -179,7 +202,7 @@ func (f *fetch) answer(pt *part, granted int) int {
 }
 
 // read reads the part's records into the row, within what is left for the answer.
-func (f *fetch) read(pt *part, row *fetchRow, granted int) error {
+func (f *fetch) read(pt *part, row *fetchRow) error {
 	if pt.view.Diverging {
 		return nil
 	}
@@ -188,7 +211,10 @@ func (f *fetch) read(pt *part, row *fetchRow, granted int) error {
 	if f.req.Version < 10 && pt.p.Topic().Config().CompressionType == "zstd" {
 		return kerr.UnsupportedCompressionType
 	}
-	limit := max(min(int(pt.maxBytes), granted-f.bytes), 0)
+	if pt.at.Offset >= pt.view.Upto || !f.admit() {
+		return nil
+	}
+	limit := max(min(int(pt.maxBytes), f.granted-f.bytes), 0)
 	first := f.bytes == 0
 	if limit == 0 && !first {
 		return nil

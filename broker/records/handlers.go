@@ -13,7 +13,8 @@ import (
 )
 
 // DefaultFetchMemory bounds the records of all fetch answers that are not written
-// yet. A fetch that meets the bound still gets a batch, so that it goes on.
+// yet. A fetch that comes close to the bound still gets a batch, so that it goes on;
+// one that meets it waits, and comes back empty-handed in the end.
 const DefaultFetchMemory = 512 << 20
 
 // Options configure the handlers.
@@ -87,6 +88,9 @@ func (h *Handlers) APIs() []protocol.API {
 
 // Sessions counts the fetch sessions and the partitions in them.
 func (h *Handlers) Sessions() (sessions, partitions int) { return h.sessions.count() }
+
+// Crowded tells whether fetches wait for memory that unread answers hold.
+func (h *Handlers) Crowded() bool { return h.memory.waiting.Load() > 0 || h.memory.spent() }
 
 // Parked counts the produce and fetch requests that wait.
 func (h *Handlers) Parked() (produces, fetches int) {

@@ -147,14 +147,46 @@ func TestQueueKeepsOrderAndForgetsNothing(t *testing.T) {
 
 func TestBudgetGivesLessAndLessAndTakesAllBack(t *testing.T) {
 	b := budget{limit: 1000}
-	require.Equal(t, 100, b.take(100))
-	require.Equal(t, 450, b.take(5000))
-	require.Equal(t, 225, b.take(5000))
+	take := func(want int) int {
+		n, ok := b.take(want)
+		require.True(t, ok)
+		return n
+	}
+	require.Equal(t, 100, take(100))
+	require.Equal(t, 450, take(5000))
+	require.Equal(t, 225, take(5000))
 	b.change(300) // A single batch was larger than what was granted.
-	require.Zero(t, b.take(5000))
+	_, ok := b.take(5000)
+	require.False(t, ok)
 	b.change(-1075)
 	require.Zero(t, b.used.Load())
-	require.Equal(t, 500, b.take(500))
+	require.Equal(t, 500, take(500))
+}
+
+func TestWhoWaitsForMemoryGetsWhatIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := budget{limit: 1000}
+		b.change(1500)
+		late := time.NewTimer(time.Minute)
+		got := make(chan int, 3)
+		for range 3 {
+			go func() {
+				n, ok := b.wait(100, nil, t.Context().Done(), late.C)
+				require.True(t, ok)
+				got <- n
+			}()
+		}
+		b.change(-400) // Not enough: more is held than there is.
+		synctest.Wait()
+		require.Empty(t, got)
+		b.change(-600)
+		synctest.Wait()
+		require.Len(t, got, 3)
+		b.change(2000)
+		_, ok := b.wait(1, nil, nil, late.C)
+		require.False(t, ok, "nobody gives anything back")
+		require.Zero(t, b.waiting.Load())
+	})
 }
 
 func TestPartsOfAllSessionsAreBounded(t *testing.T) {
