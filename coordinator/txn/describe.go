@@ -38,7 +38,7 @@ type Filter struct {
 	States    []State
 	Producers []int64
 	// Longer, unless it is negative, leaves out transactions that run for no longer
-	// than that. Without one the time is infinite.
+	// than that. Without one the time counts from 1970.
 	Longer time.Duration
 	// Pattern is for whole ids.
 	Pattern *regexp.Regexp
