@@ -72,7 +72,11 @@ crash: build ## ROUNDS (100) of kill -9, power loss over SEEDS (5000), write ord
 .PHONY: bench
 bench: build ## benchmarks of the packages, then of the binary
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
-	@compat-tests/bench/run
+	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem compat-tests/bench/run
+
+.PHONY: bench-peer
+bench-peer: build ## Apache Kafka and Mainstem side by side, half an hour (fetches Kafka)
+	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem compat-tests/bench/peer
 
 .PHONY: compat
 compat: build ## clients in other languages and recorded exchanges (installs what it needs)
@@ -85,4 +89,4 @@ image: ## container image IMAGE (mainstem)
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile

@@ -47,7 +47,11 @@ func parts() []part {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	command, args := run, os.Args[1:]
+	if len(args) > 0 && args[0] == "peer" {
+		command, args = peerCommand, args[1:]
+	}
+	if err := command(ctx, args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
