@@ -184,7 +184,8 @@ func (r *peerReport) valueOf(group, name, metric, broker string) float64 {
 }
 
 func (r *peerReport) caption() string {
-	return fmt.Sprintf("%s, %d cores, %s; medians of %d rounds", r.Date[:len("2006-01-02")], r.Machine.Cores, r.Machine.Filesystem, r.Rounds)
+	day, _, _ := strings.Cut(r.Date, "T")
+	return fmt.Sprintf("%s, %d cores, %s; medians of %d rounds", day, r.Machine.Cores, r.Machine.Filesystem, r.Rounds)
 }
 
 func plotColor(i int) string {
