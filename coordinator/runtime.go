@@ -23,7 +23,8 @@ type Events struct {
 	Loaded func(partition int32, records int, took time.Duration)
 	// Unreadable is called for a record that the machine cannot read: it is left out.
 	Unreadable func(partition int32, err error)
-	// Resigned is called when a journal has failed; the shard loads again.
+	// Resigned is called when a journal has failed; the shard loads again. Loads
+	// that fail after that are not told.
 	Resigned func(partition int32, err error)
 }
 

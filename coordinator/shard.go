@@ -105,14 +105,15 @@ func (s *Shard[M]) end() {
 // run leads until the shard is told to end, and starts over when it fails.
 func (s *Shard[M]) run() {
 	defer close(s.done)
-	for {
-		err := s.lead()
+	for failed := false; ; failed = true {
+		served, err := s.lead()
 		select {
 		case <-s.stop:
 			return
 		default:
 		}
-		if s.opts.Events.Resigned != nil {
+		// Attempts that fail like the one before are not worth telling.
+		if (served || !failed) && s.opts.Events.Resigned != nil {
 			s.opts.Events.Resigned(s.partition, err)
 		}
 		select {
@@ -123,11 +124,12 @@ func (s *Shard[M]) run() {
 	}
 }
 
-// lead loads a new machine and serves with it. It returns why that ended.
-func (s *Shard[M]) lead() error {
+// lead loads a new machine and serves with it. It returns why that ended, and
+// whether requests were let in.
+func (s *Shard[M]) lead() (served bool, err error) {
 	m := s.opts.New(s.partition)
 	began, records := time.Now(), 0
-	err := s.journal.Load(Replay{
+	err = s.journal.Load(Replay{
 		Record: func(r Record, producer int64) {
 			records++
 			s.unreadable(m.Replay(r, producer))
@@ -136,7 +138,7 @@ func (s *Shard[M]) lead() error {
 	}, s.stop)
 	if err != nil {
 		m.Resigned(clientError(err))
-		return err
+		return false, err
 	}
 	if s.opts.Events.Loaded != nil {
 		s.opts.Events.Loaded(s.partition, records, time.Since(began))
@@ -146,10 +148,11 @@ func (s *Shard[M]) lead() error {
 	m.Loaded(t)
 	if err = s.flush(t, c); err == nil {
 		s.open()
+		served = true
 		err = s.serve(m, t, c)
 	}
 	s.drop(m, t, c, err)
-	return err
+	return served, err
 }
 
 func (s *Shard[M]) unreadable(err error) {

@@ -181,6 +181,8 @@ func TestAFailedCommitDropsTheState(t *testing.T) {
 		require.ErrorIs(t, failure(t, parked), kerr.CoordinatorNotAvailable)
 		require.ErrorIs(t, failure(t, sum(s)), kerr.CoordinatorLoadInProgress)
 		require.Len(t, r.resigned, 1)
+		<-time.After(5 * time.Second)
+		require.Len(t, r.resigned, 1, "that it goes on like this is not told")
 
 		r.log.Fail(nil)
 		<-time.After(time.Second)

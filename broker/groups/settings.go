@@ -34,8 +34,13 @@ func (h *Handlers) readSettings(*config.Values) {
 func Events(topic string, l *zap.Logger) coordinator.Events {
 	return coordinator.Events{
 		Loaded: func(partition int32, records int, took time.Duration) {
+			const long = time.Second
 			if records > 0 {
-				l.Info("coordinator loaded", zap.String("topic", topic), zap.Int32("partition", partition),
+				level := zap.DebugLevel
+				if took >= long {
+					level = zap.InfoLevel
+				}
+				l.Log(level, "coordinator loaded", zap.String("topic", topic), zap.Int32("partition", partition),
 					zap.Int("records", records), zap.Duration("took", took))
 			}
 		},
