@@ -164,7 +164,7 @@ func (r *recovery) checkpoint(m commitlog.ManifestInfo) (complete bool, err erro
 		clear(r.s.partitions)
 	}
 	if m.Freed && !m.ReadOnly {
-		return false, fmt.Errorf("the checkpoint and its copy are damaged, and segments of which only they tell are gone: %w", err)
+		return false, fmt.Errorf("the checkpoint and its copy are damaged, and segments of which only they tell are gone: %w: %w", ErrCorrupt, err)
 	}
 	return false, nil
 }

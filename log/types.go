@@ -44,6 +44,8 @@ var (
 	ErrIdentity = commitlog.ErrIdentity
 	// ErrFormatTooNew: a newer version wrote the directory.
 	ErrFormatTooNew = commitlog.ErrFormatTooNew
+	// ErrCorrupt: files that nothing can make up for are damaged; see StorageError for damaged records.
+	ErrCorrupt = commitlog.ErrCorrupt
 	// ErrDiskFull: refused before offsets were given, for lack of disk space.
 	ErrDiskFull = commitlog.ErrDiskFull
 	// ErrDeleted: the partition is deleted.

@@ -58,6 +58,8 @@ func diagnoseData(err error) *failure {
 		return &failure{exitFormat, err, "Start the version that wrote it, or a newer one; nothing was changed."}
 	case errors.Is(err, broker.ErrIdentity):
 		return &failure{exitIdentity, err, "Give each broker its own log.dirs and node.id, and etcd.prefix of its own cluster; nothing was changed."}
+	case errors.Is(err, log.ErrCorrupt):
+		return &failure{exitCorrupt, err, "Bring the file back from a backup of the data directory; nothing was changed."}
 	case vfs.IsNoSpace(err), errors.Is(err, log.ErrDiskFull):
 		return &failure{exitNoSpace, err, "Make room on the disk, or use another directory: --override log.dirs=DIR."}
 	case errors.Is(err, log.ErrPoisoned):

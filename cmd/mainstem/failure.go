@@ -20,6 +20,7 @@ const (
 	exitNoSpace   = 9
 	exitMetadata  = 10
 	exitPoisoned  = 11
+	exitCorrupt   = 12
 
 	exitUnreachable = 20
 	exitRefused     = 21
@@ -40,6 +41,7 @@ const exitCodes = `Exit codes:
    9  no space left on the disk
   10  the metadata store (etcd) refuses or lost what it needs
   11  a write or sync of the log failed while running
+  12  files of the log are damaged that nothing can make up for
   20  no broker answers
   21  the broker refused the request
   30  'log check' found damage`

@@ -107,7 +107,7 @@ func TestHelpListsExitCodesAndCommands(t *testing.T) {
 func TestEveryExitCodeIsDocumentedOnce(t *testing.T) {
 	for _, code := range []int{
 		exitOK, exitOther, exitUsage, exitConfig, exitAddress, exitDirectory, exitLocked, exitIdentity,
-		exitFormat, exitNoSpace, exitMetadata, exitPoisoned, exitUnreachable, exitRefused, exitDamaged,
+		exitFormat, exitNoSpace, exitMetadata, exitPoisoned, exitCorrupt, exitUnreachable, exitRefused, exitDamaged,
 	} {
 		require.Equal(t, 1, strings.Count(exitCodes, fmt.Sprintf("\n%4d  ", code)), "exit code %d", code)
 	}
@@ -178,6 +178,7 @@ func TestFailuresOfABrokerHaveTheirCodeAndARemedy(t *testing.T) {
 		{wrap(syscall.EROFS), exitDirectory},
 		{wrap(syscall.ENOSPC), exitNoSpace},
 		{wrap(log.ErrDiskFull), exitNoSpace},
+		{wrap(errors.Join(log.ErrCorrupt, fs.ErrNotExist)), exitCorrupt},
 		{wrap(log.ErrPoisoned), exitPoisoned},
 		{wrap(broker.ErrFormatTooNew), exitFormat},
 		{wrap(broker.ErrIdentity), exitIdentity},
