@@ -1,0 +1,141 @@
+package admin
+
+import (
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// feature is a method whose feature is not served yet: why, and what the client is
+// told.
+type feature struct {
+	reason string
+	answer string
+	call   func(r *rig) error
+}
+
+// notAdvertised is what the client says of a request that the broker does not
+// advertise, without sending it.
+const notAdvertised = "broker is too old"
+
+// comesLater are the methods of features that are not served yet.
+func comesLater() map[string]feature {
+	all := map[string]feature{}
+	add := func(reason string, calls map[string]func(r *rig) error) {
+		for name, call := range calls {
+			all[name] = feature{reason, notAdvertised, call}
+		}
+	}
+	add("access control lists come with the authorizer", acls())
+	add("delegation tokens come with SASL", tokens())
+	add("SCRAM users come with SASL", scrams())
+	add("quotas come later", quotas())
+	add("share groups come later", shares())
+	add("replicas are moved once there are several brokers", moves())
+	add("features are finalized by the cluster itself so far", map[string]func(r *rig) error{
+		"UpdateFeatures": func(r *rig) error {
+			_, err := r.adm.UpdateFeatures(r.ctx, true, kadm.FeatureUpdate{Feature: "metadata.version", MaxVersionLevel: 1})
+			return err
+		},
+	})
+	all["DescribeACLs"] = feature{"there is no authorizer, as on a Kafka without one", "SECURITY_DISABLED", all["DescribeACLs"].call}
+	all["FindShareCoordinators"] = feature{"share groups come later", "INVALID_REQUEST", all["FindShareCoordinators"].call}
+	return all
+}
+
+func acls() map[string]func(r *rig) error {
+	every := kadm.NewACLs().AnyResource().Allow().AllowHosts().Operations(kadm.OpAny).ResourcePatternType(kadm.ACLPatternAny)
+	return map[string]func(r *rig) error{
+		"CreateACLs": func(r *rig) error {
+			one := kadm.NewACLs().Topics("t").Allow("User:a").AllowHosts("*").Operations(kadm.OpRead)
+			_, err := r.adm.CreateACLs(r.ctx, one)
+			return err
+		},
+		"DescribeACLs": func(r *rig) error {
+			got, err := r.adm.DescribeACLs(r.ctx, every)
+			for _, answer := range got {
+				err = errors.Join(err, answer.Err)
+			}
+			return err
+		},
+		"DeleteACLs": func(r *rig) error { return joined(r.adm.DeleteACLs(r.ctx, every)) },
+	}
+}
+
+// joined drops an answer that has only its error to tell.
+func joined[R any](_ R, err error) error { return err }
+
+func tokens() map[string]func(r *rig) error {
+	return map[string]func(r *rig) error{
+		"CreateDelegationToken": func(r *rig) error {
+			return joined(r.adm.CreateDelegationToken(r.ctx, kadm.CreateDelegationToken{MaxLifetime: time.Hour}))
+		},
+		"DescribeDelegationTokens": func(r *rig) error { return joined(r.adm.DescribeDelegationTokens(r.ctx)) },
+		"RenewDelegationToken":     func(r *rig) error { return joined(r.adm.RenewDelegationToken(r.ctx, []byte("h"), time.Hour)) },
+		"ExpireDelegationToken":    func(r *rig) error { return joined(r.adm.ExpireDelegationToken(r.ctx, []byte("h"), time.Hour)) },
+	}
+}
+
+func scrams() map[string]func(r *rig) error {
+	return map[string]func(r *rig) error{
+		"DescribeUserSCRAMs": func(r *rig) error { return joined(r.adm.DescribeUserSCRAMs(r.ctx)) },
+		"AlterUserSCRAMs": func(r *rig) error {
+			return joined(r.adm.AlterUserSCRAMs(r.ctx, nil, []kadm.UpsertSCRAM{{User: "u", Mechanism: kadm.ScramSha256, Iterations: 4096, Password: "p"}}))
+		},
+	}
+}
+
+func quotas() map[string]func(r *rig) error {
+	name := "u"
+	entry := []kadm.AlterClientQuotaEntry{{
+		Entity: kadm.ClientQuotaEntity{{Type: "user", Name: &name}},
+		Ops:    []kadm.AlterClientQuotaOp{{Key: "producer_byte_rate", Value: 1000}},
+	}}
+	return map[string]func(r *rig) error{
+		"AlterClientQuotas":         func(r *rig) error { return joined(r.adm.AlterClientQuotas(r.ctx, entry)) },
+		"ValidateAlterClientQuotas": func(r *rig) error { return joined(r.adm.ValidateAlterClientQuotas(r.ctx, entry)) },
+	}
+}
+
+func shares() map[string]func(r *rig) error {
+	return map[string]func(r *rig) error{
+		"FindShareCoordinators": func(r *rig) error {
+			return r.adm.FindShareCoordinators(r.ctx, "s").Error()
+		},
+		"DescribeShareGroups":       func(r *rig) error { return joined(r.adm.DescribeShareGroups(r.ctx, "s")) },
+		"DescribeShareGroupOffsets": func(r *rig) error { return joined(r.adm.DescribeShareGroupOffsets(r.ctx, "s")) },
+		"AlterShareGroupOffsets": func(r *rig) error {
+			os := kadm.Offsets{}
+			os.AddOffset("t", 0, 0, -1)
+			return joined(r.adm.AlterShareGroupOffsets(r.ctx, "s", os))
+		},
+		"DeleteShareGroupOffsets": func(r *rig) error { return joined(r.adm.DeleteShareGroupOffsets(r.ctx, "s", "t")) },
+	}
+}
+
+func moves() map[string]func(r *rig) error {
+	set := kadm.TopicsSet{}
+	set.Add("t", 0)
+	dirs := kadm.AlterReplicaLogDirsReq{}
+	dirs.Add("/elsewhere", set)
+	return map[string]func(r *rig) error{
+		"ElectLeaders": func(r *rig) error { return joined(r.adm.ElectLeaders(r.ctx, kadm.ElectPreferredReplica, set)) },
+		"AlterPartitionAssignments": func(r *rig) error {
+			req := kadm.AlterPartitionAssignmentsReq{}
+			req.Assign("t", 0, []int32{1})
+			return joined(r.adm.AlterPartitionAssignments(r.ctx, req))
+		},
+		"AlterAllReplicaLogDirs": func(r *rig) error {
+			if _, err := r.adm.CreateTopic(r.ctx, 1, 1, nil, "t"); err != nil {
+				return err
+			}
+			all, err := r.adm.AlterAllReplicaLogDirs(r.ctx, dirs)
+			for _, answers := range all {
+				answers.Each(func(a kadm.AlterReplicaLogDirsResponse) { err = errors.Join(err, a.Err) })
+			}
+			return err
+		},
+		"AlterBrokerReplicaLogDirs": func(r *rig) error { return joined(r.adm.AlterBrokerReplicaLogDirs(r.ctx, 1, dirs)) },
+	}
+}
