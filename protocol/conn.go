@@ -47,6 +47,7 @@ type conn struct {
 	// Of whoever finishes and writes.
 	out    outbox
 	broken error // writing has failed
+	served bool  // an answer was written
 
 	// Between reader and writer.
 	queue        chan *Call // nil until the writer runs
@@ -134,7 +135,12 @@ func timedOut(err error) bool {
 // hangUp closes the connection so that the client still gets what was written:
 // closing with unread bytes would take it back.
 func (c *conn) hangUp() {
-	if tcp, ok := c.nc.(*net.TCPConn); ok && c.broken == nil {
+	tcp, ok := c.nc.(*net.TCPConn)
+	if ok && c.broken == nil && !c.served && c.srv.isDraining() {
+		// Clients take the end of a connection on which nothing ever came for a
+		// sign that TLS or SASL is wanted, and give up; a reset they try again.
+		_ = tcp.SetLinger(0)
+	} else if ok && c.broken == nil {
 		_ = tcp.CloseWrite()
 		if c.srv.isDraining() {
 			// A draining server left requests unread that came too late.

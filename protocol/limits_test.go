@@ -293,3 +293,15 @@ func TestSocketBuffersAndBacklogAreSet(t *testing.T) {
 	require.Contains(t, []int{60_000, 120_000}, got[syscall.SO_RCVBUF])
 	dial(t, s, "PLAINTEXT").alive()
 }
+
+func TestDrainResetsConnectionsOnWhichNothingWasAnswered(t *testing.T) {
+	s := serve(t, Options{APIs: (&fakeBroker{}).apis()})
+	fresh, used := dial(t, s, "PLAINTEXT"), dial(t, s, "PLAINTEXT")
+	used.alive()
+	require.Eventually(t, func() bool { return s.Stats().Connections["PLAINTEXT"] == 2 }, 10*time.Second, time.Millisecond)
+	s.Drain()
+	_, err := fresh.nc.Read(make([]byte, 1))
+	require.ErrorIs(t, err, syscall.ECONNRESET, "clients try again after a reset only")
+	_, err = used.nc.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+}

@@ -114,6 +114,7 @@ func (o *outbox) flush() {
 		c.touch()
 		c.writing.Store(true)
 		err := o.writeAll()
+		c.served = true
 		c.writing.Store(false)
 		c.touch()
 		if err != nil {
