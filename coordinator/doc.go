@@ -19,8 +19,11 @@
 // Machines are pure: they know no socket, file, metadata store, goroutine or
 // clock. A turn tells them the time, and timers call them in a turn of their own.
 //
-// The log's compaction keeps a replay short: of each key only the newest record
-// counts. A machine writes a tombstone for what it forgets.
+// The internal topics are compacted: of each key only the newest record counts,
+// and a machine writes a tombstone for what it forgets. It is the log's compaction
+// that keeps a replay short; a log that does not compact yet makes the load after a
+// restart grow with what was ever written (about half a microsecond a record). There
+// is no second store beside the log.
 //
 // # Invariants
 //
