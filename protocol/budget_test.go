@@ -165,7 +165,7 @@ func TestUnreadAnswersAreCutOffWhenOthersNeedTheirMemory(t *testing.T) {
 			_, err = nc.Write(frameOf(metadataOf(9), 1, "c"))
 			require.NoError(t, err)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + 500*time.Millisecond) // between two rounds of the sweeper
 		require.Empty(t, closed, "nobody needs the memory")
 		crowded.Store(true)
 		for left := sizeLen + 4 + 1 + len(large); left > 0; { // a stride every eight seconds
