@@ -3,6 +3,7 @@ package groups
 import (
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/mainstem/mainstem/coordinator"
@@ -21,6 +22,11 @@ func (h *Handlers) consumerAPIs() []protocol.API {
 // consumerHeartbeat answers ConsumerGroupHeartbeat.
 func (h *Handlers) consumerHeartbeat(c *protocol.Call) protocol.Finish {
 	req := c.Request.(*kmsg.ConsumerGroupHeartbeatRequest)
+	if h.consumers.Load().disabled {
+		resp := req.ResponseKind().(*kmsg.ConsumerGroupHeartbeatResponse)
+		resp.ErrorCode, _ = c.ErrorCode(kerr.UnsupportedVersion)
+		return c.Answer(resp)
+	}
 	who := clientOf(c)
 	p := coordinator.Ask(h.shard(req.Group), func(m *group.Machine, t *coordinator.Turn, p *group.ConsumerHeartbeatPromise) {
 		m.ConsumerHeartbeat(t, who, req, p)
@@ -42,7 +48,13 @@ func (h *Handlers) consumerDescribe(c *protocol.Call) protocol.Finish {
 	type row = kmsg.ConsumerGroupDescribeResponseGroup
 	req := c.Request.(*kmsg.ConsumerGroupDescribeRequest)
 	promises := make([]*coordinator.Promise[row], len(req.Groups))
+	disabled := h.consumers.Load().disabled
 	for i, id := range req.Groups {
+		if disabled {
+			promises[i] = coordinator.NewPromise[row]()
+			promises[i].Fail(kerr.UnsupportedVersion)
+			continue
+		}
 		promises[i] = coordinator.Ask(h.shard(id), func(m *group.Machine, t *coordinator.Turn, p *coordinator.Promise[row]) {
 			m.DescribeConsumer(t, id, p)
 		})

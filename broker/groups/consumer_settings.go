@@ -15,6 +15,7 @@ import (
 // groups may have of their own.
 type consumerSettings struct {
 	group.ConsumerSettings
+	disabled                       bool // the protocol is not served
 	session, heartbeat, assignment bounds
 }
 
@@ -37,7 +38,6 @@ func readConsumerSettings(l *config.Live) *consumerSettings {
 	}
 	return &consumerSettings{
 		ConsumerSettings: group.ConsumerSettings{
-			Disabled:           !slices.Contains(l.List("group.coordinator.rebalance.protocols"), "consumer"),
 			SessionTimeout:     l.Millis("group.consumer.session.timeout.ms"),
 			HeartbeatInterval:  l.Millis("group.consumer.heartbeat.interval.ms"),
 			AssignmentInterval: l.Millis("group.consumer.assignment.interval.ms"),
@@ -46,6 +46,7 @@ func readConsumerSettings(l *config.Live) *consumerSettings {
 			Upgrade:            is(policyBoth, policyUpgrade),
 			Downgrade:          is(policyBoth, policyDowngrade),
 		},
+		disabled:   !slices.Contains(l.List("group.coordinator.rebalance.protocols"), "consumer"),
 		session:    between("session.timeout.ms"),
 		heartbeat:  between("heartbeat.interval.ms"),
 		assignment: between("assignment.interval.ms"),

@@ -20,7 +20,6 @@ func liveWith(t *testing.T, words ...string) *config.Live {
 
 func TestConsumerSettingsAreKafkasDefaults(t *testing.T) {
 	s := readConsumerSettings(liveWith(t)).with(nil)
-	require.False(t, s.Disabled)
 	require.Equal(t, 45*time.Second, s.SessionTimeout)
 	require.Equal(t, 5*time.Second, s.HeartbeatInterval)
 	require.Equal(t, time.Second, s.AssignmentInterval)
@@ -52,5 +51,6 @@ func TestThePolicyNamesTheDirections(t *testing.T) {
 }
 
 func TestTheProtocolMayBeSwitchedOff(t *testing.T) {
-	require.True(t, readConsumerSettings(liveWith(t, "group.coordinator.rebalance.protocols=classic")).Disabled)
+	require.True(t, readConsumerSettings(liveWith(t, "group.coordinator.rebalance.protocols=classic")).disabled)
+	require.False(t, readConsumerSettings(liveWith(t)).disabled)
 }

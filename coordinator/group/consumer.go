@@ -54,6 +54,8 @@ type Consumer struct {
 	classic int
 	votes   map[string]int
 
+	// resolver resolves regular expressions that are new.
+	resolver coordinator.Timer
 	// outdated says that the topics may have changed since hash was computed.
 	outdated bool
 	// oldRecords says that there is a record of a kind that is not written any more.
@@ -73,7 +75,7 @@ type ownership struct {
 }
 
 func (m *Machine) newConsumer(id string) *Consumer {
-	return &Consumer{
+	g := &Consumer{
 		m: m, id: id,
 		epoch:    firstEpoch,
 		members:  make(map[string]*consumerMember, 1),
@@ -81,6 +83,8 @@ func (m *Machine) newConsumer(id string) *Consumer {
 		topics:   make(map[string]int, 1),
 		outdated: true,
 	}
+	g.resolver.Fire = g.resolveNew
+	return g
 }
 
 // firstEpoch is that of a group that is being made.

@@ -12,15 +12,15 @@ import (
 )
 
 // advance brings the group's epochs forward after a member was heard, and then the
-// member. changed says that its subscription did; owned is what it says it holds.
-func (g *Consumer) advance(t *coordinator.Turn, x *consumerMember, s *ConsumerSettings, changed bool, owned assign.Set) {
-	if changed || g.outdated {
-		g.refresh(t, changed)
+// member. owned is what it says it holds.
+func (g *Consumer) advance(t *coordinator.Turn, x *consumerMember, s *ConsumerSettings, news change, owned assign.Set) {
+	if news.topics || g.outdated {
+		g.refresh(t, news.topics)
 	}
 	if g.epoch > g.targetEpoch && g.mayAssign(t, s.AssignmentInterval) {
 		g.assign(t, s)
 	}
-	g.reconcile(t, x, changed, owned)
+	g.reconcile(t, x, news.subscription, owned)
 }
 
 // refresh looks at the topics anew; a change of them, or of a subscription, is a
@@ -28,7 +28,9 @@ func (g *Consumer) advance(t *coordinator.Turn, x *consumerMember, s *ConsumerSe
 func (g *Consumer) refresh(t *coordinator.Turn, changed bool) {
 	if g.outdated {
 		for _, expression := range slices.Sorted(maps.Keys(g.patterns)) {
-			g.resolve(t, expression)
+			if g.patterns[expression].isResolved() {
+				g.resolve(t, expression)
+			}
 		}
 	}
 	g.outdated = false

@@ -117,8 +117,8 @@ func (g *Consumer) joinClassic(t *coordinator.Turn, x *consumerMember, c Client,
 	if c.Version == 0 {
 		says.rebalance = session
 	}
-	changed := g.learn(t, x, &says)
-	g.advance(t, x, g.m.consumer(g.id), changed, g.ownedByName(subscription.OwnedPartitions))
+	news := g.learn(t, x, &says)
+	g.advance(t, x, g.m.consumer(g.id), news, g.ownedByName(subscription.OwnedPartitions))
 	x.limit = t.Now().Add(x.rebalance) // It is to sync until then.
 	g.touch(t, x)
 }

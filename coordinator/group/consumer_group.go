@@ -134,6 +134,7 @@ func (g *Consumer) reads(topic string) bool {
 func (g *Consumer) offsetsAge() (since time.Time, ok bool) { return time.Time{}, true }
 
 func (g *Consumer) stop(t *coordinator.Turn) {
+	t.Stop(&g.resolver)
 	for _, x := range g.members {
 		t.Stop(&x.timer)
 	}
@@ -146,6 +147,9 @@ func (g *Consumer) resigned(error) {}
 // are looked at anew with the first heartbeat.
 func (g *Consumer) loaded(t *coordinator.Turn) {
 	g.outdated = true
+	for expression := range g.patterns {
+		g.resolveSoon(t, expression)
+	}
 	for _, x := range g.members {
 		if x.state == memberUnrevoked && x.classic == nil {
 			x.limit = t.Now().Add(x.rebalance)

@@ -62,8 +62,6 @@ func checkHeartbeat(c Client, req *kmsg.ConsumerGroupHeartbeatRequest, s *Consum
 	empty := func(p *string) bool { return p != nil && strings.TrimSpace(*p) == "" }
 	bad := kerr.InvalidRequest
 	switch {
-	case s.Disabled:
-		return refuse(kerr.UnsupportedVersion, "The consumer group protocol is not enabled.")
 	case empty(&req.Group):
 		return refuse(bad, "GroupId can't be empty.")
 	case c.Version >= ownMemberID && empty(&req.MemberID), req.MemberEpoch != epochJoin && empty(&req.MemberID):
@@ -103,8 +101,8 @@ func (m *Machine) consumerBeat(t *coordinator.Turn, c Client, req *kmsg.Consumer
 		return err
 	}
 	before := x.assigned
-	changed := g.hear(t, x, c, req)
-	g.advance(t, x, s, changed, ownedOf(req.Topics))
+	news := g.hear(t, x, c, req)
+	g.advance(t, x, s, news, ownedOf(req.Topics))
 	g.touch(t, x)
 	resp.MemberID, resp.MemberEpoch = x.id, x.epoch
 	full := req.MemberEpoch == epochJoin || req.RebalanceTimeoutMillis != -1 && req.Topics != nil &&
@@ -227,8 +225,8 @@ func (x *consumerMember) checkEpoch(req *kmsg.ConsumerGroupHeartbeatRequest) err
 	return nil
 }
 
-// hear takes over what a member says; it tells whether its subscription changed.
-func (g *Consumer) hear(t *coordinator.Turn, x *consumerMember, c Client, req *kmsg.ConsumerGroupHeartbeatRequest) bool {
+// hear takes over what a member says; it tells what that changes.
+func (g *Consumer) hear(t *coordinator.Turn, x *consumerMember, c Client, req *kmsg.ConsumerGroupHeartbeatRequest) change {
 	says := said{
 		instance: req.InstanceID, rack: req.RackID, regex: req.SubscribedTopicRegex, assignor: req.ServerAssignor,
 		clientID: c.ID, host: c.Host, rebalance: -1,
@@ -258,13 +256,20 @@ func (s *said) news(x *consumerMember) bool {
 		s.rebalance >= 0 && s.rebalance != x.rebalance || !s.classic.equal(x.classic)
 }
 
-// learn takes over what a member says, with a record if anything is new. It tells
-// whether the subscription changed.
-func (g *Consumer) learn(t *coordinator.Turn, x *consumerMember, s *said) bool {
+// change is what news of a member change.
+type change struct {
+	// topics says that the group may read other topics from now on.
+	topics bool
+	// subscription says that the member is subscribed to something else.
+	subscription bool
+}
+
+// learn takes over what a member says, with a record if anything is new.
+func (g *Consumer) learn(t *coordinator.Turn, x *consumerMember, s *said) (news change) {
 	if !s.news(x) {
-		return false
+		return news
 	}
-	changed := s.names != nil && !slices.Equal(s.names, x.names) || differs(s.regex, x.regex)
+	news.topics = s.names != nil && !slices.Equal(s.names, x.names)
 	g.unindex(x)
 	old := x.pattern()
 	set(&x.instance, s.instance)
@@ -283,11 +288,13 @@ func (g *Consumer) learn(t *coordinator.Turn, x *consumerMember, s *said) bool {
 	x.clientID, x.host, x.classic = s.clientID, s.host, s.classic
 	g.index(x)
 	g.writeMember(t, x)
+	news.subscription = news.topics
 	if old != x.pattern() {
 		g.dropPattern(t, old)
-		g.resolve(t, x.pattern())
+		news.subscription = true
+		news.topics = g.resolveSoon(t, x.pattern()) || news.topics
 	}
-	return changed
+	return news
 }
 
 // differs tells whether something new is said.

@@ -2,6 +2,7 @@ package group
 
 import (
 	"errors"
+	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -20,6 +21,9 @@ type pattern struct {
 	version, at int64
 	matcher     *regexp.Regexp // nil until it is needed
 }
+
+// isResolved tells whether it is known which topics match.
+func (p *pattern) isResolved() bool { return p.version >= 0 }
 
 // has tells whether a topic is known to match.
 func (p *pattern) has(topic string) bool {
@@ -72,11 +76,39 @@ func (g *Consumer) dropPattern(t *coordinator.Turn, expression string) {
 	}
 }
 
+// resolveSoon sees to it that an expression that a member has come up with gets
+// resolved: between the requests, as it may take a while where there are many topics.
+// It tells whether there is nothing left to do for it.
+func (g *Consumer) resolveSoon(t *coordinator.Turn, expression string) bool {
+	if p := g.patterns[expression]; p == nil || p.isResolved() {
+		return true
+	}
+	t.Set(&g.resolver, t.Now())
+	return false
+}
+
+// resolveNew resolves what nobody has been subscribed to before. If topics match
+// that is a new epoch, and members get them with their next heartbeats.
+func (g *Consumer) resolveNew(t *coordinator.Turn) {
+	found := false
+	for _, expression := range slices.Sorted(maps.Keys(g.patterns)) {
+		if p := g.patterns[expression]; !p.isResolved() {
+			g.resolve(t, expression)
+			found = found || len(p.topics) > 0
+		}
+	}
+	if found {
+		g.hash = g.topicsHash()
+		g.epoch++
+		g.writeEpoch(t)
+	}
+}
+
 // resolve finds out which topics match an expression, if the metadata is newer than
 // what is known. RE2 takes time in proportion to the names, whatever the expression.
 func (g *Consumer) resolve(t *coordinator.Turn, expression string) {
 	p, version := g.patterns[expression], g.m.opts.Cluster.Version()
-	if p == nil || p.version == version {
+	if p.version == version {
 		return
 	}
 	if p.matcher == nil {
@@ -93,7 +125,7 @@ func (g *Consumer) resolve(t *coordinator.Turn, expression string) {
 		}
 	}
 	slices.Sort(topics)
-	first := p.version < 0
+	first := !p.isResolved()
 	p.version = version
 	if first || !slices.Equal(topics, p.topics) {
 		p.topics, p.at = g.m.shared(topics), t.NowMillis()

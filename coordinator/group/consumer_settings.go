@@ -10,8 +10,6 @@ import (
 // ConsumerSettings are those of one consumer group at this moment. They are not
 // changed once handed out.
 type ConsumerSettings struct {
-	// Disabled says that the protocol is not served.
-	Disabled bool
 	// SessionTimeout, HeartbeatInterval and AssignmentInterval may be the group's own.
 	SessionTimeout, HeartbeatInterval, AssignmentInterval time.Duration
 	// MaxSize is the most members that a group may have.
