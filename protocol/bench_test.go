@@ -72,6 +72,29 @@ func BenchmarkLoneProduce(b *testing.B) {
 	}
 }
 
+// BenchmarkPieces is a lone request that is answered by a body in pieces, as
+// produce and fetch are.
+func BenchmarkPieces(b *testing.B) {
+	for name, size := range map[string]int{"60B": 60, "1KB": 1000, "10KB": 10_000} {
+		b.Run(name, func(b *testing.B) {
+			body := make([]byte, size)
+			api := API{Key: 0, Min: 3, Max: 13, MaxBytes: 1 << 20, Decode: DecodeProduce, Submit: func(c *Call) Finish {
+				return c.Reply(Reply{Body: &Buffers{Pieces: [][]byte{body[:size/2], body[size/2:]}}})
+			}}
+			nc := benchConn(b, serve(b, Options{APIs: []API{api}}))
+			frame := frameOf(produceTo(1, make([]byte, 100)), 1, "bench")
+			buf := make([]byte, 64<<10)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := nc.Write(frame); err != nil {
+					b.Fatal(err)
+				}
+				readAnswers(b, nc, buf, 1)
+			}
+		})
+	}
+}
+
 func BenchmarkPipelinedProduce(b *testing.B) {
 	for name, size := range map[string]int{"100B": 100, "10KB": 10_000} {
 		b.Run(name, func(b *testing.B) {

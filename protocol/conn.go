@@ -213,39 +213,44 @@ func (c *conn) handOver() {
 }
 
 // write is the writer: it finishes calls in order and writes their answers,
-// those that are ready together in one write.
+// those that are ready together in one write. Between a write of all that it has
+// gathered and the next call from the queue the outbox may be the reader's: it is
+// not even looked at.
 func (c *conn) write() {
 	defer close(c.written)
+	gathered := false
 	for {
 		var call *Call
 		var ok bool
 		select {
 		case call, ok = <-c.queue:
 		default:
-			c.flushPending()
+			if gathered {
+				c.flushPending()
+				gathered = false
+			}
 			call, ok = <-c.queue
 		}
 		if !ok {
-			c.flushPending()
+			if gathered {
+				c.flushPending()
+			}
 			return
 		}
-		if len(c.out.calls) > 0 && !call.isReady() {
+		if gathered && !call.isReady() {
 			c.flushPending()
 		}
 		c.out.finish(call)
-		if c.out.full() {
+		if gathered = !c.out.full(); !gathered {
 			c.flushPending()
 		}
 	}
 }
 
 // flushPending writes what the writer has gathered, and makes room for more
-// calls.
+// calls. REQUIRES: the writer has finished a call since the last time.
 func (c *conn) flushPending() {
 	calls, bytes := len(c.out.calls), c.out.requests
-	if calls == 0 {
-		return
-	}
 	c.out.flush()
 	c.pendingBytes.Add(-int64(bytes))
 	c.pending.Add(-int32(calls))

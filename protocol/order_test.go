@@ -310,3 +310,24 @@ func TestLargeRequestsArriveWhole(t *testing.T) {
 		c.answer(produceTo(1, nil), int32(n))
 	}
 }
+
+// The writer, when it has written an answer, touches nothing that the reader has then, also behind a large one.
+func TestAnswersOfTheReaderFollowLargeOnesOfTheWriter(t *testing.T) {
+	body := make([]byte, flushBytes)
+	s := serve(t, Options{APIs: []API{{Key: 3, Min: 0, Max: 13, Submit: func(c *Call) Finish {
+		if *c.ClientID == "small" {
+			return c.Answer(c.Request.ResponseKind())
+		}
+		c.MayPark()
+		return func() Reply { return Reply{Body: &Buffers{Pieces: [][]byte{body}}} }
+	}}}})
+	c := dial(t, s, "PLAINTEXT")
+	for i := range int32(500) {
+		c.send(frameOf(metadataOf(9), 2*i, "large"))
+		id, _ := c.receive()
+		require.Equal(t, 2*i, id)
+		c.send(frameOf(metadataOf(9), 2*i+1, "small"))
+		id, _ = c.receive()
+		require.Equal(t, 2*i+1, id)
+	}
+}
