@@ -48,6 +48,8 @@ var (
 	ErrCorrupt = commitlog.ErrCorrupt
 	// ErrDiskFull: refused before offsets were given, for lack of disk space.
 	ErrDiskFull = commitlog.ErrDiskFull
+	// ErrTooLarge: the batch is larger than the log's segments or memory can take.
+	ErrTooLarge = commitlog.ErrTooLarge
 	// ErrDeleted: the partition is deleted.
 	ErrDeleted = errors.New("partition is deleted")
 	// ErrUnknownPartition: there is no such partition in this store.

@@ -30,6 +30,8 @@ func clientError(err error) error {
 		return kerr.TransactionCoordinatorFenced
 	case errors.Is(err, log.ErrDiskFull), errors.Is(err, log.ErrPoisoned):
 		return kerr.KafkaStorageError
+	case errors.Is(err, log.ErrTooLarge):
+		return kerr.MessageTooLarge
 	case errors.Is(err, log.ErrDeleted), errors.Is(err, log.ErrUnknownPartition):
 		return kerr.UnknownTopicOrPartition
 	case errors.Is(err, log.ErrEpoch), errors.Is(err, log.ErrClosed):

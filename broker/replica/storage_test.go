@@ -16,6 +16,7 @@ import (
 	"github.com/mainstem/mainstem/log/storetest"
 	"github.com/mainstem/mainstem/log/vfs"
 	"github.com/mainstem/mainstem/log/vfs/errorfs"
+	"github.com/mainstem/mainstem/protocol/batch"
 )
 
 // small gives a store small segments, so that a test rolls and seals many.
@@ -169,4 +170,19 @@ func TestTopicThatFindsNoRoomIsMadeLater(t *testing.T) {
 		require.True(t, p.Leads())
 	}
 	produce(t, n, n.Partition(name, 99), 1)
+}
+
+func TestABatchThatTheLogCannotTakeIsTooLarge(t *testing.T) {
+	n := replicatest.Open(t, replicatest.Options{Log: small})
+	n.Create(replicatest.Topic{Name: "a", Configs: map[string]string{"max.message.bytes": "100000000"}})
+	p := n.Partition("a", 0)
+	epoch, err := p.Writable(true)
+	require.NoError(t, err)
+	b := batch.NewBuilder(batch.Spec{})
+	b.Append(1000, nil, make([]byte, 1<<20))
+	whole, err := b.Batch()
+	require.NoError(t, err)
+	_, err = p.Append(whole, epoch, log.Client)
+	require.ErrorIs(t, err, kerr.MessageTooLarge)
+	require.EqualValues(t, 0, produce(t, n, p, 1).BaseOffset)
 }
