@@ -168,10 +168,17 @@ type completion struct {
 	x *ending
 }
 
-// Run completes the transaction.
+// Run completes the transaction. It is known until that is committed: the shard may
+// have been replaced by one that has read of it before.
 func (c *completion) Run(m *txn.Machine, t *coordinator.Turn) {
-	c.w.forget(c.x)
 	m.Ended(t, c.x.Ending)
+	t.Reply(func(err error) {
+		if err != nil {
+			c.w.later(c.x, err)
+			return
+		}
+		c.w.forget(c.x)
+	})
 }
 
 // Fail tries again: the shard may be loading.

@@ -180,7 +180,7 @@ func (l *txnLoad) feed(ctx context.Context, rng *rand.Rand) {
 		if n%20 == 0 {
 			select {
 			case <-ctx.Done():
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(20 * time.Millisecond):
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package txn
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -125,13 +126,23 @@ func (s *stage) end(a *args) {
 // written: the markers of all endings are there. With again, they stay to be told
 // of once more.
 func (s *stage) written(a *args) {
-	endings := s.endings
-	if len(a.words) == 0 {
-		s.endings = nil
-	}
+	endings := s.take(len(a.words) == 0)
+	slices.SortFunc(endings, func(a, b Ending) int { return strings.Compare(a.ID, b.ID) })
 	for _, e := range endings {
 		s.shard().Do(ended{e})
 	}
+}
+
+// take returns the endings whose markers are not written, and forgets them if they
+// are now.
+func (s *stage) take(forget bool) []Ending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	endings := slices.Clone(s.endings)
+	if forget {
+		s.endings = nil
+	}
+	return endings
 }
 
 type ended struct{ e Ending }
@@ -188,7 +199,7 @@ func (s *stage) advance(a *args) {
 
 // restart has the partition led anew, from the log. Endings are told of again.
 func (s *stage) restart(*args) {
-	s.endings = nil
+	s.take(true)
 	s.runtime.Resign(0)
 	synctest.Wait()
 	s.collect()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,10 +64,9 @@ func play(t *testing.T, text string) string {
 		s.run(command)
 		synctest.Wait()
 		s.collect()
-		for _, l := range s.lines {
+		for _, l := range s.told() {
 			fmt.Fprintln(&out, "  "+l)
 		}
-		s.lines = nil
 	}
 	return out.String()
 }
@@ -81,7 +81,8 @@ type stage struct {
 	began   time.Time
 	seen    int // entries of the log that were shown
 
-	endings []Ending // whose markers are not written
+	mu      sync.Mutex // callbacks come from the shard and from who commits
+	endings []Ending   // whose markers are not written
 	waiting []waiting
 	lines   []string
 	release func() // lets commits go on
@@ -103,22 +104,40 @@ func newStage(t *testing.T) *stage {
 	s.opts = Options{
 		Settings: func() Settings { return s.set },
 		End: func(e Ending) {
+			s.say("! " + showEnding(&e))
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.endings = append(s.endings, e)
-			s.lines = append(s.lines, "! "+showEnding(&e))
 		},
 		Events: Events{
 			TimedOut: func(id string, p coordinator.Producer, timeout time.Duration) {
-				s.lines = append(s.lines, fmt.Sprintf("event: %s of %s has taken longer than %v", id, showProducer(p), timeout))
+				s.say(fmt.Sprintf("event: %s of %s has taken longer than %v", id, showProducer(p), timeout))
 			},
-			Expired: func(n int) { s.lines = append(s.lines, fmt.Sprintf("event: %d expired", n)) },
+			Expired: func(n int) { s.say(fmt.Sprintf("event: %d expired", n)) },
 		},
 	}
 	s.runtime = coordinator.New(coordinator.Options[*Machine]{
 		New:    func(partition int32) *Machine { return New(partition, &s.opts) },
-		Events: coordinator.Events{Unreadable: func(_ int32, err error) { s.lines = append(s.lines, "unreadable: "+err.Error()) }},
+		Events: coordinator.Events{Unreadable: func(_ int32, err error) { s.say("unreadable: " + err.Error()) }},
 	})
 	s.lead()
 	return s
+}
+
+// say notes what a machine has done by itself.
+func (s *stage) say(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, line)
+}
+
+// told are the lines since the last call.
+func (s *stage) told() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := s.lines
+	s.lines = nil
+	return lines
 }
 
 func (s *stage) lead() {
@@ -150,6 +169,8 @@ func (s *stage) collect() {
 		answers = append(answers, w.show())
 		return true
 	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	slices.Sort(s.lines) // Many endings at once have no order.
 	s.lines = append(answers, s.lines...)
 	entries := s.log.Entries(s.seen)
