@@ -129,6 +129,11 @@ func (f *fetch) gather() {
 // spentWait is how long a fetch waits at least for memory that others hold.
 const spentWait = time.Second
 
+// answerBytes is how much one answer holds at most if the client does not ask for
+// more at least: the next one is then read while the client works on this one, and
+// memory is used again while it is warm.
+const answerBytes = 8 << 20
+
 // admit takes a part of the budget before the first record is read. If others hold
 // all of it, clients that do not read their answers for example, the fetch waits
 // for a while, and is answered without records in the end.
@@ -136,7 +141,7 @@ func (f *fetch) admit() bool {
 	if f.granted >= 0 {
 		return !f.starved
 	}
-	want := max(f.maxBytes, 1)
+	want := max(min(f.maxBytes, max(f.minBytes, answerBytes)), 1)
 	granted, ok := f.h.memory.take(want)
 	if !ok {
 		late := time.NewTimer(max(time.Until(f.deadline), spentWait))

@@ -295,3 +295,30 @@ func TestFetchFromTheWrongBrokerIsToldTheLeader(t *testing.T) {
 		require.Equal(t, "two", resp.Brokers[0].Host)
 	}
 }
+
+func TestAnAnswerHoldsNoMoreThanTheClientCanUseAtOnce(t *testing.T) {
+	r := newRig(t)
+	r.Create(replicatest.Topic{Name: "a", Partitions: 3})
+	const each, total = 200_000, 20
+	value := string(bytes.Repeat([]byte{'v'}, each))
+	for p := range int32(3) {
+		r.fill("a", p, total, value)
+	}
+	req := fetchRequest(18, r.Image.Topic("a"), 0, 0, 0)
+	req.MaxBytes = 50 << 20
+	for i := range req.Topics[0].Partitions {
+		req.Topics[0].Partitions[i].PartitionMaxBytes = 50 << 20
+	}
+	records := func() (n int) {
+		for _, p := range r.fetch(req).Topics[0].Partitions {
+			n += len(p.RecordBatches)
+		}
+		return n
+	}
+	got := records()
+	require.LessOrEqual(t, got, answerBytes)
+	require.Greater(t, got, answerBytes-2*each, "as much as fits")
+
+	req.MinBytes = 10_000_000
+	require.Greater(t, records(), 10_000_000-2*each, "a client that asks for more at least gets it")
+}

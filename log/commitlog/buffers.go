@@ -1,30 +1,30 @@
 package commitlog
 
-import "sync"
+import (
+	"math/bits"
+	"sync"
+)
 
-// Read buffers are pooled by size; larger ones are left to the collector.
+// Read buffers are pooled by size: powers of two, and a page for what surrounds a payload of such a size. Larger ones are left to the
+// collector.
 const (
-	smallBuffer  = 64 << 10
-	mediumBuffer = 256 << 10
-	largeBuffer  = maxSpan + pageSize
+	minBufferBits = 13
+	maxBufferBits = 20 // of maxSpan
+	smallBuffer   = 64 << 10
 )
 
 // bufferPools lend read buffers.
 type bufferPools struct {
-	pools [3]sync.Pool // small, medium, large.
+	pools [maxBufferBits - minBufferBits + 1]sync.Pool
 }
 
 // poolOf returns the pool for buffers of n bytes, nil if there is none, and the capacity of its buffers.
 func (p *bufferPools) poolOf(n int) (*sync.Pool, int) {
-	switch {
-	case n <= smallBuffer:
-		return &p.pools[0], smallBuffer
-	case n <= mediumBuffer:
-		return &p.pools[1], mediumBuffer
-	case n <= largeBuffer:
-		return &p.pools[2], largeBuffer
+	class := max(bits.Len(uint(max(n-pageSize, 1)-1)), minBufferBits)
+	if class > maxBufferBits {
+		return nil, n
 	}
-	return nil, n
+	return &p.pools[class-minBufferBits], 1<<class + pageSize
 }
 
 // take lends a buffer of n bytes.
