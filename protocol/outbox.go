@@ -10,6 +10,9 @@ const (
 	// flushBytes and flushPieces bound what is gathered for one write.
 	flushBytes  = 256 << 10
 	flushPieces = 512
+	// copyBelow is the size of a body that is copied behind its header: to write
+	// a piece of its own takes longer.
+	copyBelow = 1 << 10
 	// strideBytes is how much of a large answer is written at once, so that one
 	// that moves is told from one that stands still.
 	strideBytes = 1 << 20
@@ -80,16 +83,24 @@ func (o *outbox) encode(call *Call, r Reply) {
 	o.size += n
 }
 
-// attach takes a body in pieces, without copying it.
+// attach takes a body in pieces, without copying it unless it is small.
 func (o *outbox) attach(call *Call, body *Buffers) {
-	o.room(16)
+	size := 0
+	for _, p := range body.Pieces {
+		size += len(p)
+	}
+	o.room(16 + min(size, copyBelow))
 	start := len(o.buf)
 	o.buf = appendResponseHeader(o.buf, call.CorrelationID, call.row.flexibleAnswer(call.Version))
-	n := len(o.buf) - start
-	for _, p := range body.Pieces {
-		n += len(p)
-	}
+	n := len(o.buf) - start + size
 	binary.BigEndian.PutUint32(o.buf[start:], uint32(n-sizeLen))
+	if size <= copyBelow {
+		for _, p := range body.Pieces {
+			o.buf = append(o.buf, p...)
+		}
+		o.size += n
+		return
+	}
 	o.pieces = append(o.pieces, o.buf[o.cut:])
 	o.cut = len(o.buf)
 	for _, p := range body.Pieces {
