@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mainstem/mainstem/log/vfs"
@@ -277,4 +279,77 @@ func TestWhatIsNotWrittenYetIsReadFromMemory(t *testing.T) {
 	require.Equal(t, string(testBatch(0, 1, 1, 3000, 0)), got)
 	require.NoError(t, l.Scan(p.Segment, func(Frame) error { t.Error("it is not in the file"); return nil }))
 	require.NoError(t, l.Close())
+}
+
+// countedFS counts the segment files that are open.
+type countedFS struct {
+	vfs.FS
+	open, most atomic.Int32
+}
+
+type countedFile struct {
+	vfs.File
+	fs *countedFS
+}
+
+func (c *countedFS) count(name string, f vfs.File, err error) (vfs.File, error) {
+	if err != nil || !strings.HasSuffix(name, segmentSuffix) {
+		return f, err
+	}
+	n := c.open.Add(1)
+	for m := c.most.Load(); n > m && !c.most.CompareAndSwap(m, n); m = c.most.Load() {
+	}
+	return countedFile{f, c}, nil
+}
+
+func (c *countedFS) Create(name string) (vfs.File, error) {
+	f, err := c.FS.Create(name)
+	return c.count(name, f, err)
+}
+
+func (c *countedFS) Open(name string) (vfs.File, error) {
+	f, err := c.FS.Open(name)
+	return c.count(name, f, err)
+}
+
+func (c *countedFS) OpenRW(name string) (vfs.File, error) {
+	f, err := c.FS.OpenRW(name)
+	return c.count(name, f, err)
+}
+
+func (f countedFile) Close() error {
+	f.fs.open.Add(-1)
+	return f.File.Close()
+}
+
+// TestFewFilesOfManySegmentsAreOpen writes many segments and reads all of them, several readers at a time, while files are closed.
+func TestFewFilesOfManySegmentsAreOpen(t *testing.T) {
+	fs := &countedFS{FS: vfs.NewMem(1)}
+	o := smallOptions(fs)
+	o.SegmentBytes = 16 << 10
+	l, _ := reopen(t, o)
+	var places []Place
+	for i := int64(0); len(l.Manifest().Segments) < 3*maxOpenSealed; i++ {
+		p, err := appendBatch(l, PartitionID{}, i, 6000)
+		require.NoError(t, err)
+		places = append(places, p)
+	}
+	const slack = 8 // the current one and those that are made ready, sealed and trimmed meanwhile.
+	require.LessOrEqual(t, fs.most.Load(), int32(maxOpenSealed+slack))
+	var readers sync.WaitGroup
+	for r := range 4 {
+		readers.Go(func() {
+			for i := range places {
+				k := (i*7 + r*len(places)/4) % len(places)
+				got, err := read(l, places[k])
+				if !assert.NoError(t, err) || !assert.Equal(t, string(testBatch(int64(k), 3, 1, 6000, uint64(k))), got) {
+					return
+				}
+			}
+		})
+	}
+	readers.Wait()
+	require.LessOrEqual(t, fs.most.Load(), int32(maxOpenSealed+slack+4))
+	require.NoError(t, l.Close())
+	require.Zero(t, fs.open.Load())
 }

@@ -122,6 +122,9 @@ func (l *Log) sealFilled() error {
 	}
 	l.sealing = l.sealing[:copy(l.sealing, l.sealing[len(segs):])]
 	l.mu.Unlock()
+	for _, s := range segs {
+		l.files.opened(s)
+	}
 	for i := range rows {
 		if l.o.OnSeal != nil {
 			l.o.OnSeal(rows[i].info())

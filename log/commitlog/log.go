@@ -32,6 +32,7 @@ type Log struct {
 	counts                 counters
 	waiterPool             sync.Pool
 	buffers                bufferPools
+	files                  openFiles
 
 	done      chan struct{} // closed by poison.
 	stop      chan struct{} // closed by Close.

@@ -213,10 +213,7 @@ func (l *Log) pinFile(p *Pinned, places []Place) (int, error) {
 			l.buffers.give(buf)
 		}
 	}()
-	f, err := l.handle(s)
-	if err == nil {
-		_, err = readFull(f, *buf, from)
-	}
+	_, err = l.readAt(s, *buf, from)
 	if err != nil && !missing(err) {
 		return 0, fmt.Errorf("read segment %v: %w", s.id, err)
 	}
@@ -302,10 +299,7 @@ func (l *Log) readHeadFile(s *segment, at Place, dst []byte) (int, error) {
 	}
 	buf := l.buffers.take(want)
 	defer l.buffers.give(buf)
-	f, err := l.handle(s)
-	if err == nil {
-		_, err = readFull(f, *buf, span.From)
-	}
+	_, err := l.readAt(s, *buf, span.From)
 	if err != nil && !missing(err) {
 		return 0, fmt.Errorf("read segment %v: %w", s.id, err)
 	}

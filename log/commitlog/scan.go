@@ -2,8 +2,7 @@ package commitlog
 
 import (
 	"fmt"
-
-	"github.com/mainstem/mainstem/log/vfs"
+	"io"
 )
 
 // windowBytes is how much of a file a scan reads at once.
@@ -11,7 +10,7 @@ const windowBytes = 1 << 20
 
 // window reads a file in large pieces for one who goes through it once.
 type window struct {
-	f   vfs.File
+	f   io.ReaderAt
 	buf []byte
 	at  int64 // position of buf[0] in the file.
 	end int64 // what lies behind is not read.
@@ -56,14 +55,14 @@ type scanner struct {
 
 // newScanner scans a segment up to a position.
 func (l *Log) newScanner(s *segment, end int64) (*scanner, error) {
-	f, err := l.handle(s)
+	_, err := l.handle(s)
 	if missing(err) {
 		return &scanner{seg: s, gone: true}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &scanner{seg: s, w: window{f: f, end: end}}, nil
+	return &scanner{seg: s, w: window{f: segmentReader{l, s}, end: end}}, nil
 }
 
 // frame looks at what begins at a position. The payload is valid until the next call.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mainstem/mainstem/log/vfs"
@@ -70,7 +71,8 @@ func (s *segment) row() segmentRow {
 	return segmentRow{segmentHead: s.segmentHead, sealed: s.sealed, end: s.end.Load(), frames: s.frames, index: s.index}
 }
 
-// handle returns the file. That of a sealed segment is opened for reading at the first use, and its header looked at.
+// handle returns the file. That of a sealed segment is opened for reading at the first use, and its header looked at; it may be closed
+// again at any time, see files. Who reads such a one uses readAt.
 func (l *Log) handle(s *segment) (vfs.File, error) {
 	if h := s.file.Load(); h != nil {
 		return h.File, nil
@@ -86,8 +88,56 @@ func (l *Log) handle(s *segment) (vfs.File, error) {
 	}
 	if !s.file.CompareAndSwap(nil, &fileHandle{f}) {
 		_ = f.Close() // Another reader was faster; ours has done nothing.
+		return l.handle(s)
 	}
-	return s.file.Load().File, nil
+	l.files.opened(s)
+	return f, nil
+}
+
+// readAt reads a part of a segment's file.
+func (l *Log) readAt(s *segment, b []byte, off int64) (n int, err error) {
+	for {
+		f, err := l.handle(s)
+		if err != nil {
+			return 0, err
+		}
+		if n, err = readFull(f, b, off); !errors.Is(err, fs.ErrClosed) { // Else it was closed to make room for others.
+			return n, err
+		}
+	}
+}
+
+// segmentReader reads a segment by readAt.
+type segmentReader struct {
+	l *Log
+	s *segment
+}
+
+// ReadAt implements io.ReaderAt.
+func (r segmentReader) ReadAt(b []byte, off int64) (int, error) { return r.l.readAt(r.s, b, off) }
+
+// maxOpenSealed is how many files of sealed segments are open at a time.
+const maxOpenSealed = 128
+
+// openFiles bounds the open files of sealed segments: of too many the one that was opened first is closed.
+type openFiles struct {
+	mu   sync.Mutex // a leaf.
+	list []*segment // in the order in which they were opened; some may be closed since.
+}
+
+// opened counts a sealed segment's file. One that is counted twice is closed early, and opened again when it is needed.
+func (o *openFiles) opened(s *segment) {
+	o.mu.Lock()
+	o.list = append(o.list, s)
+	var victim *segment
+	if len(o.list) > maxOpenSealed {
+		victim = o.list[0]
+		o.list = o.list[:copy(o.list, o.list[1:])]
+	}
+	o.mu.Unlock()
+	if victim != nil {
+		_ = victim.closeFile() // It was synced when it was sealed, and only read since.
+	}
 }
 
 // checkHeader compares a file's header with the manifest. The manifest has all that is needed, so a damaged header is only reported;
@@ -109,7 +159,7 @@ func (l *Log) checkHeader(s *segment, f vfs.File) error {
 	return nil
 }
 
-// closeFile closes the file, if it is open. REQUIRES: no one else uses the segment.
+// closeFile closes the file, if it is open. REQUIRES: it is sealed, or no one else uses it.
 func (s *segment) closeFile() error {
 	if h := s.file.Swap(nil); h != nil {
 		return h.Close()
