@@ -163,7 +163,7 @@ func probe(ctx context.Context, endpoint string, c *tls.Config) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if c == nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ type DumpOptions struct {
 func Dump(fs vfs.FS, dir string, w io.Writer, o DumpOptions) error {
 	out := bufio.NewWriter(w)
 	s, err := openReadOnly(fs, dir, Events{Corrupt: func(c CorruptSpan) {
-		fmt.Fprintf(out, "damaged: %s at %d, %d bytes (%s): %q %v offsets %d to %d\n", c.File, c.Pos, c.Size, c.Reason, c.Topic, c.ID, c.First, c.Last)
+		_, _ = fmt.Fprintf(out, "damaged: %s at %d, %d bytes (%s): %q %v offsets %d to %d\n", c.File, c.Pos, c.Size, c.Reason, c.Topic, c.ID, c.First, c.Last)
 	}})
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ type dumper struct {
 	o   DumpOptions
 }
 
-func (d *dumper) printf(format string, args ...any) { fmt.Fprintf(d.out, format, args...) }
+func (d *dumper) printf(format string, args ...any) { _, _ = fmt.Fprintf(d.out, format, args...) }
 
 func (d *dumper) all() error {
 	m := d.s.log.Manifest()

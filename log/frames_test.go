@@ -12,7 +12,7 @@ import (
 func TestControlFramesReadBackWhatWasWritten(t *testing.T) {
 	var specs []CreateSpec
 	for i := range int32(5000) {
-		specs = append(specs, CreateSpec{ID: PartitionID{Topic: [16]byte{byte(i / 100)}, Partition: i}, Name: string(rune('a' + i/1000)), Durability: Durability(i % 2), LeaderEpoch: i%7 - 1})
+		specs = append(specs, CreateSpec{ID: PartitionID{Topic: [16]byte{byte(i / 100)}, Partition: i}, Name: string('a' + i/1000), Durability: Durability(i % 2), LeaderEpoch: i%7 - 1})
 	}
 	var got []CreateSpec
 	for rest := specs; len(rest) > 0; {

@@ -280,25 +280,25 @@ func (p *Partition) pinFailed(end int64, err error) error {
 }
 
 // Available returns the bytes Read would find from offset up to upto, at
-// most max, without reading. Where it would have to read to know, it returns
-// the most that there may be; where Read would fail, it returns max, so that
+// most limit, without reading. Where it would have to read to know, it returns
+// the most that there may be; where Read would fail, it returns limit, so that
 // nobody waits.
-func (p *Partition) Available(offset, upto int64, max int) int {
+func (p *Partition) Available(offset, upto int64, limit int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q := &p.q
 	upto = min(upto, q.End())
 	if offset < q.Start() || offset > q.End() || p.deleted != 0 {
-		return max
+		return limit
 	}
 	if _, hole := q.HoleAt(offset); hole {
-		return max
+		return limit
 	}
 	if offset >= upto {
 		return 0
 	}
 	if offset < q.MemoryBase() {
-		return int(min(int64(max), q.Bytes()))
+		return int(min(int64(limit), q.Bytes()))
 	}
 	size := 0
 	q.Each(offset, func(_ commitlog.SegmentID, e *queue.Entry) bool {
@@ -306,7 +306,7 @@ func (p *Partition) Available(offset, upto int64, max int) int {
 			return false
 		}
 		size += int(e.Size)
-		return size < max
+		return size < limit
 	})
-	return min(size, max)
+	return min(size, limit)
 }

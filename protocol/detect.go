@@ -30,25 +30,33 @@ var foreign = [...]struct {
 	prefix string
 	name   string
 }{
-	{"GET ", "HTTP"}, {"POST", "HTTP"}, {"HEAD", "HTTP"}, {"PUT ", "HTTP"},
-	{"DELE", "HTTP"}, {"OPTI", "HTTP"}, {"PATC", "HTTP"}, {"CONN", "HTTP"},
-	{"TRAC", "HTTP"}, {"PRI ", "HTTP/2"}, {"SSH-", "SSH"},
+	{"GET ", "HTTP"},
+	{"POST", "HTTP"},
+	{"HEAD", "HTTP"},
+	{"PUT ", "HTTP"},
+	{"DELE", "HTTP"},
+	{"OPTI", "HTTP"},
+	{"PATC", "HTTP"},
+	{"CONN", "HTTP"},
+	{"TRAC", "HTTP"},
+	{"PRI ", "HTTP/2"},
+	{"SSH-", "SSH"},
 }
 
 // frameSizeError tells what is wrong with a size that no request may have:
 // often the client speaks something else.
-func frameSizeError(first []byte, limit int) (err error, remedy string) {
+func frameSizeError(first []byte, limit int) (remedy string, err error) {
 	for _, f := range foreign {
 		if bytes.HasPrefix(first, []byte(f.prefix)) {
-			return fmt.Errorf("%w: it speaks %s", ErrNotKafka, f.name),
-				"this port takes Kafka clients only: point the client at the HTTP listener, or a Kafka client at this one"
+			return "this port takes Kafka clients only: point the client at the HTTP listener, or a Kafka client at this one",
+				fmt.Errorf("%w: it speaks %s", ErrNotKafka, f.name)
 		}
 	}
 	if first[0] == 0x16 && first[1] == 3 {
-		return fmt.Errorf("%w: it opens a TLS connection", ErrNotKafka),
-			"this listener is PLAINTEXT: set security.protocol=PLAINTEXT in the client"
+		return "this listener is PLAINTEXT: set security.protocol=PLAINTEXT in the client",
+			fmt.Errorf("%w: it opens a TLS connection", ErrNotKafka)
 	}
 	size := int32(binary.BigEndian.Uint32(first))
-	return fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrFrameSize, size, limit),
-		"if a client sends batches that big, raise socket.request.max.bytes"
+	return "if a client sends batches that big, raise socket.request.max.bytes",
+		fmt.Errorf("%w: %d bytes, 1 to %d are allowed", ErrFrameSize, size, limit)
 }

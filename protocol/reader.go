@@ -71,7 +71,7 @@ func (c *conn) next() (*Call, error) {
 	limit := c.srv.opts.MaxRequestBytes
 	size := int(int32(binary.BigEndian.Uint32(c.in.bytes())))
 	if size <= 0 || size > limit {
-		err, remedy := frameSizeError(c.in.bytes(), limit)
+		remedy, err := frameSizeError(c.in.bytes(), limit)
 		return nil, c.refuse(Refusal{Key: -1, Version: -1, Err: err, Remedy: remedy})
 	}
 	if size < minFrame {

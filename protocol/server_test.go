@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -111,9 +112,5 @@ func TestApiVersionsIsAnsweredOnTheSameConnectionAtEveryVersion(t *testing.T) {
 }
 
 func errorsAs(err error, target *net.Error) bool {
-	ne, ok := err.(net.Error)
-	if ok {
-		*target = ne
-	}
-	return ok
+	return errors.As(err, target)
 }

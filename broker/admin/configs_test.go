@@ -111,10 +111,22 @@ func TestABadValueRefusesItsResourceOnly(t *testing.T) {
 		change string
 		code   int16
 	}{
-		{"cleanup.policy=compactt", 40}, {"compression.type=SNAPPY", 40}, {"min.insync.replicas=0", 40}, {"retention.ms=", 40},
-		{"retention.ms= ", 40}, {"retention.ms=1e3", 40}, {"retention.ms=9223372036854775808", 40}, {"retention.ms=-2", 40},
-		{"retention.ms=NaN", 40}, {"no.such=1", 40}, {"retention.ms+=1", 40}, {"leader.replication.throttled.replicas=" + strings.Repeat("x", 30_000), 40},
-		{"retention.ms=+5", 0}, {"retention.ms= 7 ", 0}, {"preallocate=TRUE", 0}, {"cleanup.policy= ", 0},
+		{"cleanup.policy=compactt", 40},
+		{"compression.type=SNAPPY", 40},
+		{"min.insync.replicas=0", 40},
+		{"retention.ms=", 40},
+		{"retention.ms= ", 40},
+		{"retention.ms=1e3", 40},
+		{"retention.ms=9223372036854775808", 40},
+		{"retention.ms=-2", 40},
+		{"retention.ms=NaN", 40},
+		{"no.such=1", 40},
+		{"retention.ms+=1", 40},
+		{"leader.replication.throttled.replicas=" + strings.Repeat("x", 30_000), 40},
+		{"retention.ms=+5", 0},
+		{"retention.ms= 7 ", 0},
+		{"preallocate=TRUE", 0},
+		{"cleanup.policy= ", 0},
 	} {
 		code, text := w.alter(topicType, "t", "flush.ms=9", c.change)
 		assert.Equal(t, c.code, code, c.change)
@@ -153,9 +165,17 @@ func TestBrokerChangesAreRefusedAsByKafka(t *testing.T) {
 		name, change string
 		code         int16
 	}{
-		{"1", "num.partitions=3", 42}, {"1", "log.retention.ms=abc", 42}, {"99", "log.retention.ms=1", 42}, {"abc", "log.retention.ms=1", 42},
-		{"1", "min.insync.replicas=1", 40}, {"", "-min.insync.replicas", 40}, {"1", "log.cleaner.threads=3", 42}, {"1", "num.io.threads=17", 42},
-		{"1", "num.io.threads=3", 42}, {"", "listeners=PLAINTEXT://:1", 42}, {"1", "num.io.threads+=3", 40},
+		{"1", "num.partitions=3", 42},
+		{"1", "log.retention.ms=abc", 42},
+		{"99", "log.retention.ms=1", 42},
+		{"abc", "log.retention.ms=1", 42},
+		{"1", "min.insync.replicas=1", 40},
+		{"", "-min.insync.replicas", 40},
+		{"1", "log.cleaner.threads=3", 42},
+		{"1", "num.io.threads=17", 42},
+		{"1", "num.io.threads=3", 42},
+		{"", "listeners=PLAINTEXT://:1", 42},
+		{"1", "num.io.threads+=3", 40},
 	} {
 		code, _ := w.alter(brokerType, c.name, c.change)
 		assert.Equal(t, c.code, code, c.change)
@@ -193,8 +213,12 @@ func TestGroupsAndSubscriptionsKeepTheirSettings(t *testing.T) {
 		set  string
 		code int16
 	}{
-		{groupType, "", "consumer.session.timeout.ms=50000", 42}, {groupType, "g", "consumer.session.timeout.ms=1", 40},
-		{groupType, "g", "no.such=1", 40}, {clientType, "", "interval.ms=500", 42}, {clientType, "s", "no.such=1", 42}, {clientType, "s", "interval.ms=1", 40},
+		{groupType, "", "consumer.session.timeout.ms=50000", 42},
+		{groupType, "g", "consumer.session.timeout.ms=1", 40},
+		{groupType, "g", "no.such=1", 40},
+		{clientType, "", "interval.ms=500", 42},
+		{clientType, "s", "no.such=1", 42},
+		{clientType, "s", "interval.ms=1", 40},
 	} {
 		code, _ := w.alter(c.kind, c.name, c.set)
 		assert.Equal(t, c.code, code, c.set)

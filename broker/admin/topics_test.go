@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/mainstem/mainstem/broker/config"
@@ -100,11 +101,10 @@ func TestOneOfManyCreatesATopic(t *testing.T) {
 	got := make([]int16, 20)
 	for i := range got {
 		wg.Go(func() {
-			resp := kmsg.NewPtrCreateTopicsResponse()
 			api := w.apis[int16(kmsg.CreateTopics)]
 			reply, err := api.Do(t.Context(), createRequest(newTopicSpec{"t", 1, 1, nil}), w.conn)
 			assert.NoError(t, err)
-			resp = reply.Msg.(*kmsg.CreateTopicsResponse)
+			resp := reply.Msg.(*kmsg.CreateTopicsResponse)
 			got[i] = resp.Topics[0].ErrorCode
 		})
 	}
@@ -276,7 +276,7 @@ func TestAStoreThatDoesNotAnswerEndsInATimeout(t *testing.T) {
 
 func TestWhatTheStoreRefusesReachesTheClient(t *testing.T) {
 	w := newWorld(t, "")
-	w.store.down = refuse(errTwice.(*refusal).kind, "no room")
+	w.store.down = refuse(kerr.InvalidRequest, "no room")
 	row := w.ask(createRequest(newTopicSpec{"t", 1, 1, nil})).(*kmsg.CreateTopicsResponse).Topics[0]
 	assert.Equal(t, int16(42), row.ErrorCode)
 	assert.Equal(t, "no room", *row.ErrorMessage)

@@ -54,10 +54,13 @@ func benchmarkProduce(b *testing.B, r *rig, partitions, records int) {
 	}
 }
 
-func BenchmarkProduceOneRecordInMemory(b *testing.B)       { benchmarkProduce(b, memoryRig(b), 1, 1) }
-func BenchmarkProduceHundredRecordsInMemory(b *testing.B)  { benchmarkProduce(b, memoryRig(b), 1, 100) }
+func BenchmarkProduceOneRecordInMemory(b *testing.B) { benchmarkProduce(b, memoryRig(b), 1, 1) }
+
+func BenchmarkProduceHundredRecordsInMemory(b *testing.B) { benchmarkProduce(b, memoryRig(b), 1, 100) }
+
 func BenchmarkProduceFiftyPartitionsInMemory(b *testing.B) { benchmarkProduce(b, memoryRig(b), 50, 10) }
-func BenchmarkProduceHundredRecordsSynced(b *testing.B)    { benchmarkProduce(b, newRig(b), 1, 100) }
+
+func BenchmarkProduceHundredRecordsSynced(b *testing.B) { benchmarkProduce(b, newRig(b), 1, 100) }
 
 func benchmarkFetch(b *testing.B, r *rig, req *kmsg.FetchRequest, prepare func()) {
 	b.Helper()

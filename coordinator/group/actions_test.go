@@ -2,6 +2,7 @@ package group
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,10 +22,12 @@ func errorName(code int16) string {
 	if code == 0 {
 		return "ok"
 	}
-	return kerr.ErrorForCode(code).(*kerr.Error).Message
+	var named *kerr.Error
+	errors.As(kerr.ErrorForCode(code), &named)
+	return named.Message
 }
 
-// join NAME [v=9] [group=g] [type=consumer] [protocols=range:t1+t2,sticky] [instance=] [session=10s] [rebalance=60s] [id=]
+// join NAME [v=9] [group=g] [type=consumer] [protocols=range:t1+t2,sticky] [instance=] [session=10s] [rebalance=60s] [id=].
 func (s *stage) join(a *args) {
 	name, x, id := a.who()
 	req := kmsg.NewPtrJoinGroupRequest()
@@ -76,7 +79,7 @@ func subscription(topics []string) []byte {
 	return append(b, 0xff, 0xff, 0xff, 0xff)
 }
 
-// sync NAME [assign=name:what,name:what] [gen=] [type=] [protocol=] [group=g]
+// sync NAME [assign=name:what,name:what] [gen=] [type=] [protocol=] [group=g].
 func (s *stage) sync(a *args) {
 	name, x, id := a.who()
 	req := kmsg.NewPtrSyncGroupRequest()
@@ -105,7 +108,7 @@ func (s *stage) sync(a *args) {
 	})
 }
 
-// beat NAME [gen=] [instance=] [group=g]
+// beat NAME [gen=] [instance=] [group=g].
 func (s *stage) beat(a *args) {
 	name, x, id := a.who()
 	req := kmsg.NewPtrHeartbeatRequest()

@@ -175,7 +175,7 @@ func (r *valueReader) set(each func(at partitionID, epoch int32)) assign.Set {
 	n := r.length(18)
 	of := make(map[TopicID][]int32, n)
 	for range n {
-		topic, partitions := TopicID(r.Uuid()), r.ints()
+		topic, partitions := r.Uuid(), r.ints()
 		var epochs []int32
 		if field := r.tag(); field != nil {
 			inner := &valueReader{kbin.Reader{Src: field}}

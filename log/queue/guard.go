@@ -7,7 +7,7 @@ import (
 	"github.com/mainstem/mainstem/protocol/batch"
 )
 
-// ErrTxnUnverified: a transactional batch that would open a transaction here of
+// ErrTxnUnverified is the error of a transactional batch that would open a transaction here of
 // which nobody has made sure that the coordinator knows it, or that has ended
 // since.
 var ErrTxnUnverified = errors.New("batch belongs to no transaction that was verified")

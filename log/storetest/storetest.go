@@ -17,8 +17,10 @@ const Dir = "/data"
 // Small returns options of a store with small segments on a filesystem in
 // memory: what takes hours elsewhere happens within a test.
 func Small(fs vfs.FS) log.Options {
-	return log.Options{FS: fs, Dir: Dir, ClusterID: "test", NodeID: 1, SegmentBytes: 128 << 10, SegmentEntries: 200, RingBytes: 256 << 10, BlockBytes: 16 << 10,
-		ReserveBytes: 64 << 10, MinFree: -1, CacheRows: 64}
+	return log.Options{
+		FS: fs, Dir: Dir, ClusterID: "test", NodeID: 1, SegmentBytes: 128 << 10, SegmentEntries: 200, RingBytes: 256 << 10, BlockBytes: 16 << 10,
+		ReserveBytes: 64 << 10, MinFree: -1, CacheRows: 64,
+	}
 }
 
 // Open opens a store on a fresh filesystem in memory. At the test's end it is

@@ -158,7 +158,7 @@ func (osFS) Space(dir string) (free, total uint64, err error) {
 	if err := retry(func() error { return unix.Statfs(dir, &s) }); err != nil {
 		return 0, 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	size := uint64(s.Bsize) //nolint:unconvert // Its type differs between platforms.
+	size := uint64(s.Bsize) //nolint:nolintlint,unconvert // Its type differs between platforms.
 	return s.Bavail * size, s.Blocks * size, nil
 }
 

@@ -63,10 +63,10 @@ func (f fault) Error() string { return f.String() }
 func (f fault) Is(target error) bool {
 	switch f {
 	case faultUndecodable:
-		return target == ErrUndecodable //nolint:errorlint // This is how errors.Is asks.
+		return target == ErrUndecodable
 	case faultTooLarge:
-		return target == ErrTooLarge //nolint:errorlint // This is how errors.Is asks.
+		return target == ErrTooLarge
 	default:
-		return target == ErrInvalidRecord //nolint:errorlint // This is how errors.Is asks.
+		return target == ErrInvalidRecord
 	}
 }

@@ -111,7 +111,7 @@ func (s *stream) read(p []byte) (int, fault) {
 		switch {
 		case s.total > s.limit:
 			s.failed = faultTooLarge
-		case err == io.EOF: //nolint:errorlint // Readers return it bare.
+		case err == io.EOF:
 			s.ended = true
 		case err != nil && s.widen(err):
 		case err != nil:
