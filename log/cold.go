@@ -14,7 +14,7 @@ import (
 )
 
 // maxOpenIndexes bounds the index files that are kept open.
-const maxOpenIndexes = 512
+const maxOpenIndexes = 256
 
 // indexCache keeps index files open, the least recently used go first.
 type indexCache struct {

@@ -29,18 +29,14 @@ func newGate(l Limits, most int) *gate {
 }
 
 const (
-	// spareFiles and mostSpareFiles bound what is kept of the open files for the
-	// log and for etcd, which both end the broker when they get none.
-	spareFiles     = 128
-	mostSpareFiles = 8192
+	// spareFiles bounds what is kept of the open files for the log and for etcd,
+	// which both end the broker when they get none.
+	spareFiles = 1024
 )
 
 // connectionsOf is how many of the files that the process may have open clients
-// may take: three quarters, or fewer where that leaves others too little.
-func connectionsOf(files int) int {
-	spare := min(max(files/4, spareFiles), mostSpareFiles)
-	return max(files-spare, files/4, 1)
-}
+// may take: half of few, nearly all of many.
+func connectionsOf(files int) int { return max(files-min(files/2, spareFiles), 1) }
 
 // setLimits replaces the limits; who waits looks again.
 func (g *gate) setLimits(l Limits) {

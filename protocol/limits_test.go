@@ -49,7 +49,7 @@ func TestConnectionsBeyondTheLimitWaitForOneToEnd(t *testing.T) {
 
 func TestClientsLeaveFilesForOthers(t *testing.T) {
 	rejections := make(chan Rejection, 9)
-	s := serve(t, Options{APIs: (&fakeBroker{}).apis(), OpenFiles: 8, Events: Events{Rejected: func(r Rejection) { rejections <- r }}})
+	s := serve(t, Options{APIs: (&fakeBroker{}).apis(), OpenFiles: 4, Events: Events{Rejected: func(r Rejection) { rejections <- r }}})
 	a, b := dial(t, s, "PLAINTEXT"), dial(t, s, "PLAINTEXT")
 	a.alive()
 	b.alive()
@@ -59,8 +59,8 @@ func TestClientsLeaveFilesForOthers(t *testing.T) {
 	c.alive()
 
 	require.Equal(t, 128, connectionsOf(256))
-	require.Equal(t, 768, connectionsOf(1024))
-	require.Equal(t, 1048576-8192, connectionsOf(1048576))
+	require.Equal(t, 512, connectionsOf(1024))
+	require.Equal(t, 1048576-1024, connectionsOf(1048576))
 	require.Equal(t, 1, connectionsOf(0))
 }
 
