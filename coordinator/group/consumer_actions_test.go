@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -19,28 +20,50 @@ import (
 
 // world is the cluster that consumer groups see in a script.
 type world struct {
-	topics  map[string]Topic
-	version int64
+	mu      sync.Mutex
+	topics  map[string]Topic // guarded by mu
+	version int64            // guarded by mu
+}
+
+func newWorld() *world { return &world{topics: map[string]Topic{}, version: 1} }
+
+// put makes or changes a topic, or deletes one if it has no partitions. It tells
+// whether it was there.
+func (w *world) put(name string, t Topic) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, known := w.topics[name]
+	w.version++
+	if w.topics[name] = t; t.Partitions == 0 {
+		delete(w.topics, name)
+	}
+	return known
 }
 
 func (w *world) Topic(name string) (Topic, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	t, ok := w.topics[name]
 	return t, ok
 }
 
 func (w *world) Name(id TopicID) (string, bool) {
-	for name, t := range w.topics {
-		if t.ID == id {
-			return name, true
-		}
-	}
-	return "", false
+	name := nameOf(id)
+	_, ok := w.Topic(name)
+	return name, ok
 }
 
-func (w *world) Names() iter.Seq[string] { return maps.Keys(w.topics) }
-func (w *world) Version() int64          { return w.version }
+func (w *world) Names() iter.Seq[string] {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Values(slices.Collect(maps.Keys(w.topics)))
+}
 
-func newWorld() *world { return &world{topics: map[string]Topic{}, version: 1} }
+func (w *world) Version() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.version
+}
 
 // idOf is the id of a topic in scripts: its name.
 func idOf(name string) (id TopicID) {
@@ -71,18 +94,13 @@ func (s *stage) topic(a *args) {
 	name := a.words[0]
 	n, err := strconv.Atoi(a.words[1])
 	require.NoError(s.t, err)
-	_, known := s.world.topics[name]
-	s.world.version++
 	t := Topic{ID: idOf(name), Partitions: n}
 	if racks := a.str("racks", ""); racks != "" {
 		for _, r := range strings.Split(racks, "+") {
 			t.Racks = append(t.Racks, []string{r})
 		}
 	}
-	s.world.topics[name] = t
-	if n == 0 {
-		delete(s.world.topics, name)
-	}
+	known := s.world.put(name, t)
 	comeOrGone, changed := []string{name}, []string(nil)
 	if known && n > 0 {
 		comeOrGone, changed = changed, comeOrGone

@@ -116,7 +116,7 @@ func responded(resp *kmsg.ConsumerGroupHeartbeatResponse) assign.Set {
 // have got where they are to be: each heartbeats as often as it must.
 func BenchmarkRebalanceOfAThousandMembers(b *testing.B) {
 	c := newMass(b)
-	c.world.topics["t"] = Topic{ID: idOf("t"), Partitions: 4000}
+	c.world.put("t", Topic{ID: idOf("t"), Partitions: 4000})
 	var members []*held
 	come := func() {
 		h := &held{id: fmt.Sprintf("m%06d", len(members))}
@@ -150,7 +150,7 @@ func BenchmarkRebalanceOfAThousandMembers(b *testing.B) {
 func BenchmarkConsumerHeartbeat(b *testing.B) {
 	const groups, size = 10_000, 10
 	c := newMass(b)
-	c.world.topics["t"] = Topic{ID: idOf("t"), Partitions: size}
+	c.world.put("t", Topic{ID: idOf("t"), Partitions: size})
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -91,7 +91,7 @@ func (p *randomPlay) act() {
 	case n < 88:
 		p.stage.lead()
 	default:
-		time.Sleep(time.Duration(p.r.IntN(8000)) * time.Millisecond)
+		<-time.After(time.Duration(p.r.IntN(8000)) * time.Millisecond)
 	}
 }
 
@@ -237,11 +237,11 @@ func (p *randomPlay) settle() {
 			p.beat(c, false)
 			p.checkReaders()
 		}
-		time.Sleep(3 * time.Second)
+		<-time.After(3 * time.Second)
 	}
 	wanted := map[string]bool{}
 	for _, c := range p.clients {
-		for name := range p.stage.world.topics {
+		for name := range p.stage.world.Names() {
 			if slices.Contains(c.topics, name) || *c.regex != "" && strings.Contains("bc", name) {
 				wanted[name] = true
 			}
@@ -249,7 +249,8 @@ func (p *randomPlay) settle() {
 	}
 	total, read := 0, 0
 	for name := range wanted {
-		total += p.stage.world.topics[name].Partitions
+		topic, _ := p.stage.world.Topic(name)
+		total += topic.Partitions
 	}
 	for _, c := range p.clients {
 		read += c.has.Len()
