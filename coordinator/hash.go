@@ -6,15 +6,7 @@ import "unicode/utf16"
 // Java's hash of the string, whose sign is taken away, modulo the number of
 // partitions. Tools compute it themselves.
 func Partition(id string, partitions int) int32 {
-	var h int32
-	for _, r := range id {
-		if r < 0x10000 {
-			h = 31*h + r
-			continue
-		}
-		high, low := utf16.EncodeRune(r)
-		h = 31*(31*h+high) + low
-	}
+	h := Hash(id)
 	if h < 0 {
 		h = -h
 	}
@@ -22,4 +14,17 @@ func Partition(id string, partitions int) int32 {
 		h = 0
 	}
 	return h % int32(partitions)
+}
+
+// Hash is Java's hash of a string.
+func Hash(s string) (h int32) {
+	for _, r := range s {
+		if r < 0x10000 {
+			h = 31*h + r
+			continue
+		}
+		high, low := utf16.EncodeRune(r)
+		h = 31*(31*h+high) + low
+	}
+	return h
 }

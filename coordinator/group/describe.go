@@ -1,9 +1,11 @@
 package group
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -17,14 +19,22 @@ type Listed struct {
 	Kind                    Kind
 }
 
-// List tells of all groups, by id.
+// List tells of all groups, in the order in which Kafka's tables have them: there
+// are tests of clients that expect it.
 func (m *Machine) List(t *coordinator.Turn, p *coordinator.Promise[[]Listed]) {
 	list := make([]Listed, 0, len(m.groups))
-	for _, id := range slices.Sorted(maps.Keys(m.groups)) {
+	for _, id := range slices.SortedFunc(maps.Keys(m.groups), byTableOrder) {
 		g := m.groups[id]
 		list = append(list, Listed{ID: id, ProtocolType: g.protocolType(), State: g.state(), Kind: g.kind()})
 	}
 	coordinator.Deliver(t, p, list)
+}
+
+// byTableOrder is the order of a hash table whose slots are the highest bits of the
+// hash multiplied by the golden ratio.
+func byTableOrder(a, b string) int {
+	const ratio = 0x9E3779B9
+	return cmp.Or(cmp.Compare(uint32(coordinator.Hash(a))*ratio, uint32(coordinator.Hash(b))*ratio), strings.Compare(a, b))
 }
 
 // tellsUnknown is the version of DescribeGroups from which a group that is not
