@@ -64,6 +64,7 @@ type row struct {
 	valid   []byte
 	stamped int64
 	guard   log.TxnGuard
+	asked   int // how often the coordinator was asked
 
 	code              int16
 	base, time, start int64

@@ -83,10 +83,15 @@ func (p *produce) firstGuard(b []byte) log.TxnGuard {
 	return log.Unverified
 }
 
-// unverified keeps a batch until the coordinator has answered. A batch for which
-// it has answered already is late: its transaction has ended since.
+// maxAsked bounds how often the coordinator is asked about one batch.
+const maxAsked = 5
+
+// unverified keeps a batch until the coordinator has answered. If a marker has come
+// since it has, a batch that was part of a transaction is late. One that adds its
+// partition itself is asked about once more: the coordinator may have waited for
+// just that marker, of the transaction before.
 func (p *produce) unverified(r *row) *failure {
-	if r.guard != log.Unverified {
+	if r.asked++; r.asked > 1 && (p.req.Version < produceAdds || r.asked > maxAsked) {
 		return p.refused(kerr.TransactionAbortable)
 	}
 	if p.h.enlist == nil {
@@ -124,19 +129,22 @@ func (p *produce) join() {
 	}
 	ctx, cancel := context.WithDeadline(p.call.Ctx, p.joinDeadline())
 	defer cancel()
-	for i, err := range p.joining.Wait(ctx, p.call.Draining()) {
-		r := p.enlisted[i]
-		var f *failure
-		if err != nil {
-			f = p.refused(err)
-		} else {
-			f = p.append(r)
+	for p.joining != nil {
+		rows, errs := p.enlisted, p.joining.Wait(ctx, p.call.Draining())
+		p.enlisted, p.joining = nil, nil
+		for i, r := range rows {
+			var f *failure
+			if errs[i] != nil {
+				f = p.refused(errs[i])
+			} else {
+				f = p.append(r)
+			}
+			if f != nil {
+				p.fail(r, *f)
+			}
 		}
-		if f != nil {
-			p.fail(r, *f)
-		}
+		p.enlist()
 	}
-	p.joining = nil
 }
 
 // joinDeadline is when the wait for the coordinator ends: a request without

@@ -132,6 +132,25 @@ func TestMarkerBetweenAnswerAndAppend(t *testing.T) {
 	require.Equal(t, []int16{0}, r.codes(txnRequest(11, id, txnBatch(t, 5, 0, 0))))
 }
 
+func TestMarkerOfTheTransactionBeforeIsWaitedFor(t *testing.T) {
+	r, c, id := newTxnRig(t)
+	markers := 0
+	c.before = func() {
+		if markers++; markers < 3 {
+			r.append("a", batch.Marker{Type: batch.Commit, ProducerID: 5, ProducerEpoch: 1, Timestamp: 1}.Batch())
+		}
+	}
+	require.Equal(t, []int16{0, 0}, r.codes(txnRequest(12, id, txnBatch(t, 5, 1, 0), txnBatch(t, 5, 1, 0))))
+	require.Len(t, c.asked, 3)
+	require.Len(t, c.asked[0].Partitions, 2)
+	require.Equal(t, []TopicPartition{{"a", 0}}, c.asked[1].Partitions)
+	require.EqualValues(t, 3, r.Partition("a", 0).Log().End())
+
+	c.before = func() { r.append("a", batch.Marker{Type: batch.Commit, ProducerID: 6, Timestamp: 1}.Batch()) }
+	require.Equal(t, []int16{kerr.TransactionAbortable.Code}, r.codes(txnRequest(12, id, txnBatch(t, 6, 0, 0))))
+	require.Len(t, c.asked, 3+maxAsked)
+}
+
 func TestVerificationCanBeSwitchedOff(t *testing.T) {
 	r, c, id := newTxnRig(t, "transaction.partition.verification.enable=false")
 	require.Equal(t, []int16{0}, r.codes(txnRequest(11, id, txnBatch(t, 5, 0, 0))))

@@ -2,6 +2,7 @@ package txns
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -63,16 +64,9 @@ func (h *Handlers) txnOffsetCommit(c *protocol.Call) protocol.Finish {
 		c.ReadyWhen(codes.Ready)
 	}
 	return func() protocol.Reply {
-		if o.enlisting != nil {
-			if err := o.enlisting.Wait(c.Ctx, c.Draining())[0]; err != nil {
-				o.fail(c, o.told(err))
-				return protocol.Reply{Msg: o.resp}
-			}
-			codes = o.commit()
-		}
-		got, err := codes.Wait(c.Ctx, c.Draining())
+		got, err := o.finish(c, codes)
 		if err != nil {
-			o.fail(c, err)
+			o.fail(c, o.told(err))
 			return protocol.Reply{Msg: o.resp}
 		}
 		for i, n := range got {
@@ -82,6 +76,37 @@ func (h *Handlers) txnOffsetCommit(c *protocol.Call) protocol.Finish {
 			o.row(i).ErrorCode = n
 		}
 		return protocol.Reply{Msg: o.resp}
+	}
+}
+
+// maxAsked bounds how often the coordinators are asked about one commit.
+const maxAsked = 5
+
+// errLate says that a marker has come since the transaction's coordinator was asked.
+var errLate = fmt.Errorf("a marker came before the offsets: %w", kerr.TransactionAbortable)
+
+// finish waits for the transaction's coordinator and for the group's. A commit that
+// adds its group itself is tried again if a marker came in between: it may have been
+// that of the transaction before.
+func (o *offsetCommit) finish(c *protocol.Call, codes *group.Codes) ([]int16, error) {
+	for asked := 1; ; asked++ {
+		if o.enlisting != nil {
+			if err := o.enlisting.Wait(c.Ctx, c.Draining())[0]; err != nil {
+				return nil, err
+			}
+			o.enlisting, codes = nil, nil
+		}
+		if codes == nil {
+			codes = o.commit()
+		}
+		got, err := codes.Wait(c.Ctx, c.Draining())
+		if !errors.Is(err, errLate) || o.req.Version < commitAdds || asked == maxAsked {
+			return got, err
+		}
+		codes = nil
+		if err := o.enlist(); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -145,10 +170,10 @@ func (o *offsetCommit) enlist() error {
 // commit has the group's coordinator commit, unless the transaction has ended
 // since it was looked at.
 func (o *offsetCommit) commit() *group.Codes {
-	l, producer, guard, late := o.log.Log(), o.producer, o.guard, o.told(kerr.TransactionAbortable)
+	l, producer, guard := o.log.Log(), o.producer, o.guard
 	return o.h.groups.CommitTxnOffsets(o.who, o.req, o.list, func() error {
 		if now, _ := l.TxnGuard(producer.ID, producer.Epoch); now != guard {
-			return late
+			return errLate
 		}
 		return nil
 	})
