@@ -247,11 +247,16 @@ func DescribeClientMetrics(overrides map[string]string) []Entry {
 
 // CreatedTopic lists a new topic's configs, as the answer to CreateTopics
 // does. Unlike in DescribeTopic a setting in another unit counts as the source.
+// What Kafka does not have is listed where the topic sets it only: clients look
+// each name up in a table of Kafka's.
 func (l *Live) CreatedTopic(overrides map[string]string) []kmsg.CreateTopicsResponseTopicConfig {
 	s := l.current.Load()
 	rows := l.DescribeTopic(overrides)
 	configs := make([]kmsg.CreateTopicsResponseTopicConfig, 0, len(rows))
 	for _, e := range rows {
+		if e.Name == DurabilityName && e.Source != sourceTopic {
+			continue
+		}
 		c := kmsg.NewCreateTopicsResponseTopicConfig()
 		c.Name, c.Value, c.Source = e.Name, e.Value, int8(e.Source)
 		if d := TopicDef(e.Name); e.Source != sourceTopic {

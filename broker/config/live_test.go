@@ -1,12 +1,14 @@
 package config
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestLayersOverrideEachOther(t *testing.T) {
@@ -135,6 +137,15 @@ func TestRetentionInHoursIsNotShownAsMilliseconds(t *testing.T) {
 			assert.Equal(t, int8(5), c.Source)
 		}
 	}
+}
+
+func TestCreatedTopicListsOwnSettingsOnlyWhereSet(t *testing.T) {
+	l := live(t, "")
+	shown := func(overrides map[string]string) bool {
+		return slices.ContainsFunc(l.CreatedTopic(overrides), func(c kmsg.CreateTopicsResponseTopicConfig) bool { return c.Name == DurabilityName })
+	}
+	assert.False(t, shown(nil))
+	assert.True(t, shown(map[string]string{DurabilityName: "async"}))
 }
 
 func TestTopicAndGroupSettingsShowFirst(t *testing.T) {
