@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -64,7 +65,11 @@ func (b *Broker) serverEvents() protocol.Events {
 		Closed: func(c *protocol.ConnInfo, err error) {
 			b.metrics.ConnectionClosed(c.Listener)
 			b.clients.Closed(c)
-			if err != nil {
+			switch {
+			case errors.Is(err, protocol.ErrUnread), errors.Is(err, protocol.ErrStalled):
+				l.Warn("client cut off: others wait for the memory that it holds", zap.Stringer("peer", c.Remote),
+					zap.String("listener", c.Listener), zap.Error(err))
+			case err != nil:
 				l.Debug("connection closed", zap.Stringer("peer", c.Remote), zap.Error(err))
 			}
 		},
@@ -76,7 +81,11 @@ func (b *Broker) serverEvents() protocol.Events {
 		},
 		Rejected: func(r protocol.Rejection) {
 			b.metrics.ConnectionRefused(r.Limit)
-			l.Warn("connection limit reached", zap.Stringer("peer", r.Remote), zap.String("listener", r.Listener), zap.String("limit", r.Limit))
+			fields := []zap.Field{zap.String("listener", r.Listener), zap.String("limit", r.Limit)}
+			if r.Remote != nil { // Else nobody is refused: who comes waits.
+				fields = append(fields, zap.Stringer("peer", r.Remote))
+			}
+			l.Warn("connection limit reached", fields...)
 		},
 		Answered:  func(e protocol.Exchange) { b.metrics.Request(e.Key, e.Version, e.Took) },
 		ErrorCode: func(key, _, code int16) { b.metrics.RequestError(key, code) },
