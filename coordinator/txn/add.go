@@ -40,10 +40,12 @@ func (m *Machine) AddPartitions(t *coordinator.Turn, r Add, p *Promise) {
 	coordinator.Deliver(t, p, Outcome{Producer: x.who()})
 }
 
-// of is the txn of an id, if it is the producer's.
+// of is the txn of an id, if it is the producer's. While one transaction ends, who
+// is going to be the producer may have begun with the next.
 func (m *Machine) of(id string, producer coordinator.Producer) (*txn, error) {
 	x := m.txns[id]
 	switch {
+	case x != nil && x.state.ending() && producer == x.afterwards():
 	case x == nil || x.producer != producer.ID:
 		return nil, kerr.InvalidProducerIDMapping
 	case x.epoch != producer.Epoch:

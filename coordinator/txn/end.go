@@ -62,9 +62,12 @@ func (m *Machine) endVersion2(t *coordinator.Turn, r End, p *Promise) error {
 	}
 	repeated := x.repeats(r.Producer)
 	switch {
+	case x.state.ending() && r.Producer == x.afterwards():
+		x.park(t, p, func(t *coordinator.Turn) { m.EndTxn(t, r, p) })
+		return nil
 	case x.producer != r.Producer.ID && !repeated:
 		return kerr.InvalidProducerIDMapping
-	case x.epoch != r.Producer.Epoch && !repeated, x.state.ending() && !repeated:
+	case x.epoch != r.Producer.Epoch && !repeated:
 		return kerr.ProducerFenced
 	}
 	switch {

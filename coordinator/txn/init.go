@@ -67,7 +67,7 @@ func (m *Machine) create(t *coordinator.Turn, r Init, p *Promise) {
 // A producer with an open transaction has had that answer.
 func (x *txn) knows(given coordinator.Producer) bool {
 	switch {
-	case given == NoProducer():
+	case given == NoProducer(), x.state.ending() && given == x.afterwards():
 		return true
 	case given.ID == x.producer && given.Epoch == x.epoch:
 		return true
