@@ -2,8 +2,10 @@ package crashtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -63,24 +65,60 @@ func (c *commits) check(ctx context.Context, adm *kadm.Client, group string) err
 	return nil
 }
 
+// line is a member's way to the broker, which can be cut for good.
+type line struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	down  bool
+}
+
+var errLineCut = errors.New("the line is cut")
+
+func (l *line) dial(ctx context.Context, network, host string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, host)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down {
+		c.Close()
+		return nil, errLineCut
+	}
+	l.conns = append(l.conns, c)
+	return c, nil
+}
+
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = true
+	for _, c := range l.conns {
+		c.Close()
+	}
+}
+
 // member reads in a group and commits what it has read, until ctx ends. It leaves
-// in good order or, half of the time, just vanishes.
+// in good order or vanishes, as a machine does that loses its power.
 func member(ctx context.Context, address, group string, balancer kgo.GroupBalancer, vanish bool, c *commits) error {
+	var way line
 	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumerGroup(group), kgo.ConsumeTopics("grouped"), kgo.Balancers(balancer),
-		kgo.DisableAutoCommit(), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(300*time.Millisecond),
+		kgo.Dialer(way.dial), kgo.DisableAutoCommit(), kgo.SessionTimeout(session), kgo.HeartbeatInterval(300*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.BlockRebalanceOnPoll(), kgo.WithContext(context.WithoutCancel(ctx)))
 	if err != nil {
 		return err
 	}
-	if vanish {
-		defer cl.CloseAllowingRebalance()
-	} else {
-		defer func() {
-			cl.AllowRebalance()
-			cl.LeaveGroup()
-			cl.Close()
-		}()
-	}
+	defer func() {
+		if vanish {
+			way.cut()
+		}
+		cl.AllowRebalance()
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = cl.LeaveGroupContext(leaving) // The broker may be down, or the line is cut.
+		cl.Close()
+	}()
 	for ctx.Err() == nil {
 		poll, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 		fetches := cl.PollRecords(poll, 50)
@@ -104,16 +142,20 @@ func member(ctx context.Context, address, group string, balancer kgo.GroupBalanc
 //nolint:revive // The client compares with a plain string.
 const brokerAssigns = "opt_in_kafka_next_gen_balancer_beta"
 
+// session is after how long a member that has vanished is out of its group.
+const session = 2 * time.Second
+
 // TestKillInMidRebalance kills the broker with SIGKILL while members of groups
 // come and go and commit. No committed offset goes back.
 func TestKillInMidRebalance(t *testing.T) {
-	rounds := number(t, "MAINSTEM_CRASH_ROUNDS", 5)
+	rounds := number(t, "MAINSTEM_CRASH_ROUNDS", 3)
 	seed := uint64(number(t, "MAINSTEM_CRASH_SEED", int(time.Now().UnixNano()&0xffffff)))
 	t.Logf("MAINSTEM_CRASH_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 2))
 	node := harness.Start(t, "group.initial.rebalance.delay.ms=50", "group.consumer.assignment.interval.ms=50",
 		"group.consumer.min.heartbeat.interval.ms=100", "group.consumer.heartbeat.interval.ms=300",
-		"group.consumer.min.session.timeout.ms=1000", "group.consumer.session.timeout.ms=6000")
+		"group.consumer.min.session.timeout.ms=1000", "group.min.session.timeout.ms=1000",
+		fmt.Sprint("group.consumer.session.timeout.ms=", session.Milliseconds()))
 	create(t, node.Address, "grouped", 8, nil)
 
 	ctx, stop := context.WithCancel(context.Background())
