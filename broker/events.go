@@ -20,6 +20,11 @@ func (b *Broker) logEvents() log.Events {
 		SyncTook: b.metrics.Sync.Observe,
 		Corrupt: func(c log.CorruptSpan) {
 			b.metrics.Corrupt.Inc()
+			if c.Topic == "" && c.First < 0 && c.ID == (log.PartitionID{}) {
+				l.Error("damaged bytes of the log were set aside; whose records they were is told when they are read",
+					zap.String("file", c.File), zap.Int64("position", c.Pos), zap.Int64("bytes", c.Size), zap.String("reason", c.Reason))
+				return
+			}
 			l.Error("damaged records were set aside; these offsets answer KAFKA_STORAGE_ERROR, all others are served",
 				zap.String("topic", c.Topic), zap.Int32("partition", c.ID.Partition), zap.Int64("first", c.First),
 				zap.Int64("last", c.Last), zap.String("file", c.File), zap.Int64("position", c.Pos), zap.String("reason", c.Reason))

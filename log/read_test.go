@@ -1,6 +1,7 @@
 package log_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -337,4 +338,37 @@ func flip(t *testing.T, fs vfs.FS, text string) {
 		require.NoError(t, f.Close())
 	}
 	t.Fatalf("no file holds %q", text)
+}
+
+func TestDamageThatHidesItsHeaderIsReportedWithItsOffsets(t *testing.T) {
+	o := storetest.Small(vfs.NewMem(1))
+	s, err := log.Open(o)
+	require.NoError(t, err)
+	p := storetest.Create(t, s, 1, "a", 1, log.Fsync)[0]
+	for range 500 {
+		storetest.Append(t, s, p, storetest.Batch(t, batch.Spec{}, 1000, strings.Repeat("x", 500)))
+	}
+	require.NoError(t, s.Close())
+	f, err := o.FS.OpenRW(o.Dir + "/0000000000000001.segment")
+	require.NoError(t, err)
+	_, err = f.WriteAt(make([]byte, 64<<10), 4096)
+	require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
+
+	var told []log.CorruptSpan
+	o.Events.Corrupt = func(c log.CorruptSpan) { told = append(told, c) }
+	s, err = log.Open(o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	p = s.Partition(p.ID())
+	for range 2 {
+		var damaged *log.StorageError
+		_, err = p.Read(0, p.End(), 1<<20, true)
+		require.ErrorAs(t, err, &damaged)
+	}
+	i := slices.IndexFunc(told, func(c log.CorruptSpan) bool { return c.Topic == "a" })
+	require.GreaterOrEqual(t, i, 0, "%+v", told)
+	require.Equal(t, p.ID(), told[i].ID)
+	require.Zero(t, told[i].First)
+	require.Zero(t, told[i].Last)
+	require.Equal(t, "0000000000000001.segment", told[i].File)
 }
