@@ -2,10 +2,8 @@ package crashtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -65,53 +63,19 @@ func (c *commits) check(ctx context.Context, adm *kadm.Client, group string) err
 	return nil
 }
 
-// line is a member's way to the broker, which can be cut for good.
-type line struct {
-	mu    sync.Mutex
-	conns []net.Conn
-	down  bool
-}
-
-var errLineCut = errors.New("the line is cut")
-
-func (l *line) dial(ctx context.Context, network, host string) (net.Conn, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, network, host)
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.down {
-		c.Close()
-		return nil, errLineCut
-	}
-	l.conns = append(l.conns, c)
-	return c, nil
-}
-
-func (l *line) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.down = true
-	for _, c := range l.conns {
-		c.Close()
-	}
-}
-
 // member reads in a group and commits what it has read, until ctx ends. It leaves
 // in good order or vanishes, as a machine does that loses its power.
 func member(ctx context.Context, address, group string, balancer kgo.GroupBalancer, vanish bool, c *commits) error {
-	var way line
+	var way harness.Line
 	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumerGroup(group), kgo.ConsumeTopics("grouped"), kgo.Balancers(balancer),
-		kgo.Dialer(way.dial), kgo.DisableAutoCommit(), kgo.SessionTimeout(session), kgo.HeartbeatInterval(300*time.Millisecond),
+		kgo.Dialer(way.Dial), kgo.DisableAutoCommit(), kgo.SessionTimeout(session), kgo.HeartbeatInterval(300*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.BlockRebalanceOnPoll(), kgo.WithContext(context.WithoutCancel(ctx)))
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if vanish {
-			way.cut()
+			way.Cut()
 		}
 		cl.AllowRebalance()
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -94,6 +94,7 @@ func TestMemberIDsThatNobodyUsesHoldNothingUp(t *testing.T) {
 	time.Sleep(time.Until(abandoned.Add(session + 200*time.Millisecond)))
 	late := &joiner{c: frames.Dial(t, node.Address), version: 5, group: "g", session: session, member: last}
 	assert.EqualValues(t, 25, frames.Ask[*kmsg.JoinGroupResponse](late.c, late.request()).ErrorCode, "its time is over")
+	assert.EqualValues(t, 1, unknownMembers(t, node))
 	assert.Zero(t, real.heartbeat())
 
 	if rounds := number(t, "MAINSTEM_ABANDONED_ROUNDS", 0); rounds > 0 {
