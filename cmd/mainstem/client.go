@@ -164,6 +164,8 @@ func remedyFor(e *kerr.Error) string {
 		return "Send smaller records, or raise max.message.bytes of the topic."
 	case kerr.KafkaStorageError.Code:
 		return "The broker's log says more; 'mainstem log check' looks into its data directory."
+	case kerr.InvalidRegularExpression.Code:
+		return "Write it as RE2 does."
 	case kerr.InvalidConfig.Code, kerr.InvalidRequest.Code, kerr.InvalidPartitions.Code:
 		return "Correct the value and try again."
 	}
