@@ -100,9 +100,23 @@ type txnLoad struct {
 
 // Topics of the load, and how many partitions each has.
 const (
-	directTopic, sourceTopic, resultTopic = "direct", "source", "result"
-	txnPartitions                         = 6
+	directTopic, sourceTopic = "direct", "source"
+	txnPartitions            = 6
 )
+
+// transformer is a group that reads the source and writes to a topic of its own.
+type transformer struct {
+	name, to string
+	group    []kgo.Opt
+}
+
+// transformers are a classic group and one whose partitions the broker assigns.
+func transformers() []transformer {
+	return []transformer{
+		{"transformers", "result", []kgo.Opt{kgo.SessionTimeout(6 * time.Second), kgo.HeartbeatInterval(200 * time.Millisecond)}},
+		{"broker-transformers", "broker-result", []kgo.Opt{kgo.ServerSideBalancer()}},
+	}
+}
 
 func (l *txnLoad) options(more ...kgo.Opt) []kgo.Opt {
 	return append([]kgo.Opt{
@@ -188,19 +202,19 @@ func (l *txnLoad) feed(ctx context.Context, rng *rand.Rand) {
 
 // transform reads the source and writes each record to the result, exactly once,
 // as a member of a group. Some of its transactions it aborts.
-func (l *txnLoad) transform(ctx context.Context, id string, rng *rand.Rand) {
+func (l *txnLoad) transform(ctx context.Context, id string, as transformer, rng *rand.Rand) {
 	for ctx.Err() == nil {
-		s, err := kgo.NewGroupTransactSession(l.options(
+		s, err := kgo.NewGroupTransactSession(l.options(append(as.group,
 			kgo.TransactionalID(id), kgo.TransactionTimeout(10*time.Second),
-			kgo.ConsumerGroup("transformers"), kgo.ConsumeTopics(sourceTopic), kgo.RequireStableFetchOffsets(),
-			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(200*time.Millisecond),
+			kgo.ConsumerGroup(as.name), kgo.ConsumeTopics(sourceTopic), kgo.RequireStableFetchOffsets(),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 			kgo.FetchMaxWait(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		)...)
+		)...)...)
 		if err != nil {
 			panic(err)
 		}
 		for ctx.Err() == nil {
-			if err := l.transformSome(ctx, s, rng); err != nil {
+			if err := l.transformSome(ctx, s, as.to, rng); err != nil {
 				break
 			}
 		}
@@ -208,7 +222,7 @@ func (l *txnLoad) transform(ctx context.Context, id string, rng *rand.Rand) {
 	}
 }
 
-func (l *txnLoad) transformSome(ctx context.Context, s *kgo.GroupTransactSession, rng *rand.Rand) error {
+func (l *txnLoad) transformSome(ctx context.Context, s *kgo.GroupTransactSession, to string, rng *rand.Rand) error {
 	fetches := s.PollRecords(ctx, 100)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -224,7 +238,7 @@ func (l *txnLoad) transformSome(ctx context.Context, s *kgo.GroupTransactSession
 	var wg sync.WaitGroup
 	fetches.EachRecord(func(r *kgo.Record) {
 		wg.Add(1)
-		out := &kgo.Record{Topic: resultTopic, Partition: r.Partition, Key: r.Key}
+		out := &kgo.Record{Topic: to, Partition: r.Partition, Key: r.Key}
 		s.Produce(ctx, out, func(_ *kgo.Record, err error) {
 			if err != nil {
 				mu.Lock()

@@ -26,8 +26,10 @@ func TestKillInTransactions(t *testing.T) {
 
 	node := harness.Start(t, "mainstem.commitlog.segment.bytes=4194304", "group.initial.rebalance.delay.ms=50",
 		"transaction.abort.timed.out.transaction.cleanup.interval.ms=500",
+		"group.consumer.assignment.interval.ms=50", "group.consumer.min.heartbeat.interval.ms=100", "group.consumer.heartbeat.interval.ms=300",
+		"group.consumer.min.session.timeout.ms=1000", "group.consumer.session.timeout.ms=6000",
 		"offsets.topic.num.partitions=4", "transaction.state.log.num.partitions=4")
-	for _, topic := range []string{directTopic, sourceTopic, resultTopic} {
+	for _, topic := range []string{directTopic, sourceTopic, transformers()[0].to, transformers()[1].to} {
 		create(t, node.Address, topic, txnPartitions, nil)
 	}
 	h := newTxnHistory()
@@ -46,8 +48,19 @@ func TestKillInTransactions(t *testing.T) {
 		l.feed(feeding, rand.New(rand.NewPCG(seed, 20)))
 	}()
 	for i := range 2 {
-		l.wg.Go(func() { l.transform(ctx, fmt.Sprintf("transformer-%d", i), rand.New(rand.NewPCG(seed, uint64(30+i)))) })
+		for g, group := range transformers() {
+			l.wg.Go(func() {
+				l.transform(ctx, fmt.Sprintf("%s-%d", group.name, i), group, rand.New(rand.NewPCG(seed, uint64(30+10*g+i))))
+			})
+		}
 	}
+	live, closed := &reader{seen: map[string]int{}}, make(chan struct{})
+	watching, unwatch := context.WithCancel(t.Context())
+	defer unwatch()
+	go func() {
+		defer close(closed)
+		live.read(watching, node.Address, directTopic)
+	}()
 	for range rounds {
 		time.Sleep(time.Duration(300+rng.IntN(1500)) * time.Millisecond)
 		node.Kill()
@@ -68,18 +81,29 @@ func TestKillInTransactions(t *testing.T) {
 	seen, err := countKeys(reading, node.Address, directTopic)
 	require.NoError(t, err)
 	require.NoError(t, h.verify(seen))
-	results, err := countKeys(reading, node.Address, resultTopic)
+	require.Eventually(t, func() bool {
+		got, _ := live.state()
+		return len(got) >= len(seen)
+	}, time.Minute, 20*time.Millisecond, "the reader through the crashes gets to the end")
+	unwatch()
+	<-closed
+	got, err := live.state()
 	require.NoError(t, err)
-	for key, n := range results {
-		require.Equal(t, 1, n, "record %s came out %d times", key, n)
-	}
-	for key := range h.fed {
-		require.Equal(t, 1, results[key], "record %s was acknowledged and did not come out", key)
+	require.Equal(t, seen, got, "the reader through the crashes has seen the same")
+	for _, group := range transformers() {
+		results, err := countKeys(reading, node.Address, group.to)
+		require.NoError(t, err)
+		for key, n := range results {
+			require.Equal(t, 1, n, "record %s came out of %s %d times", key, group.name, n)
+		}
+		for key := range h.fed {
+			require.Equal(t, 1, results[key], "record %s was acknowledged and did not come out of %s", key, group.name)
+		}
 	}
 	require.Greater(t, h.count(committed), rounds*5)
 	require.Greater(t, len(h.fed), rounds*20)
-	t.Logf("%d rounds: %d transactions committed, %d aborted, %d of unknown fate; %d records transformed",
-		rounds, h.count(committed), h.count(aborted), h.count(unknown), len(results))
+	t.Logf("%d rounds: %d transactions committed, %d aborted, %d of unknown fate; %d records transformed by each group",
+		rounds, h.count(committed), h.count(aborted), h.count(unknown), len(h.fed))
 }
 
 // awaitTransformed waits until all that was fed has come out.
@@ -88,18 +112,20 @@ func awaitTransformed(t *testing.T, address string, h *txnHistory) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
-		results, err := countKeys(ctx, address, resultTopic)
-		require.NoError(t, err)
 		missing := 0
-		for key := range h.fed {
-			if results[key] == 0 {
-				missing++
+		for _, group := range transformers() {
+			results, err := countKeys(ctx, address, group.to)
+			require.NoError(t, err)
+			for key := range h.fed {
+				if results[key] == 0 {
+					missing++
+				}
 			}
 		}
 		if missing == 0 {
 			return
 		}
-		t.Logf("%d of %d records have not come out yet", missing, len(h.fed))
+		t.Logf("%d of %d records have not come out yet", missing, len(h.fed)*len(transformers()))
 		time.Sleep(time.Second)
 	}
 }
