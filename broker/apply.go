@@ -67,6 +67,9 @@ func (b *Broker) ackDeleted(ids []meta.TopicID) {
 	}
 }
 
+// ackLimit bounds how long upkeep waits for etcd.
+const ackLimit = 10 * time.Second
+
 // sendAcks tells the metadata which deletions are done. What fails is told again.
 func (b *Broker) sendAcks(ctx context.Context) {
 	b.acks.mu.Lock()
@@ -76,7 +79,9 @@ func (b *Broker) sendAcks(ctx context.Context) {
 	if len(ids) == 0 {
 		return
 	}
-	if err := b.metadata.AckDeleted(ctx, ids); err != nil && ctx.Err() == nil {
+	limited, cancel := context.WithTimeout(ctx, ackLimit) // Retention must not wait for an etcd that is away.
+	defer cancel()
+	if err := b.metadata.AckDeleted(limited, ids); err != nil && ctx.Err() == nil {
 		b.logger.Warn("deleted topics could not be acknowledged; it is tried again", zap.Error(err))
 		b.acks.mu.Lock()
 		b.acks.ids = append(b.acks.ids, ids...)
