@@ -90,8 +90,18 @@ func TestKillInTransactions(t *testing.T) {
 	got, err := live.state()
 	require.NoError(t, err)
 	require.Equal(t, seen, got, "the reader through the crashes has seen the same")
+	verifyTransformed(reading, t, node.Address, h)
+	require.Greater(t, h.count(committed), rounds*5)
+	require.Greater(t, len(h.fed), rounds*20)
+	t.Logf("%d rounds: %d transactions committed, %d aborted, %d of unknown fate; %d records transformed by each group",
+		rounds, h.count(committed), h.count(aborted), h.count(unknown), len(h.fed))
+}
+
+// verifyTransformed requires that each group has written each record once.
+func verifyTransformed(ctx context.Context, t *testing.T, address string, h *txnHistory) {
+	t.Helper()
 	for _, group := range transformers() {
-		results, err := countKeys(reading, node.Address, group.to)
+		results, err := countKeys(ctx, address, group.to)
 		require.NoError(t, err)
 		for key, n := range results {
 			require.Equal(t, 1, n, "record %s came out of %s %d times", key, group.name, n)
@@ -100,10 +110,6 @@ func TestKillInTransactions(t *testing.T) {
 			require.Equal(t, 1, results[key], "record %s was acknowledged and did not come out of %s", key, group.name)
 		}
 	}
-	require.Greater(t, h.count(committed), rounds*5)
-	require.Greater(t, len(h.fed), rounds*20)
-	t.Logf("%d rounds: %d transactions committed, %d aborted, %d of unknown fate; %d records transformed by each group",
-		rounds, h.count(committed), h.count(aborted), h.count(unknown), len(h.fed))
 }
 
 // awaitTransformed waits until all that was fed has come out.
