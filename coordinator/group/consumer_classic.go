@@ -226,27 +226,25 @@ func (g *Consumer) expectJoin(t *coordinator.Turn, x *consumerMember) {
 	}
 }
 
-// leave serves a LeaveGroup.
+// leave serves a LeaveGroup, of members of either protocol. One that is named twice
+// leaves once, and both are told so.
 func (g *Consumer) leave(t *coordinator.Turn, _ Client, members []kmsg.LeaveGroupRequestMember) []error {
 	errs := make([]error, len(members))
 	var gone []*consumerMember
 	for i := range members {
 		x, err := g.leaving(&members[i])
-		if err == nil && slices.Contains(gone, x) {
-			err = kerr.UnknownMemberID
-		}
-		if errs[i] = err; err == nil {
+		if errs[i] = err; err == nil && !slices.Contains(gone, x) {
 			gone = append(gone, x)
 		}
 	}
 	if len(gone) > 0 {
-		g.removeAll(t, gone)
+		g.fence(t, gone)
 	}
 	return errs
 }
 
 // leaving is who leaves. An administrator names a static member by its instance id
-// alone; members of the consumer protocol leave in their own way.
+// alone.
 func (g *Consumer) leaving(who *kmsg.LeaveGroupRequestMember) (*consumerMember, error) {
 	id := who.MemberID
 	if who.InstanceID != nil && id == "" {
@@ -254,11 +252,7 @@ func (g *Consumer) leaving(who *kmsg.LeaveGroupRequestMember) (*consumerMember, 
 			id = *x.id
 		}
 	}
-	x, err := g.find(id, who.InstanceID)
-	if err == nil && x.classic == nil {
-		err = kerr.UnknownMemberID
-	}
-	return x, err
+	return g.find(id, who.InstanceID)
 }
 
 func sameProtocol(a, b memberProtocol) bool {

@@ -24,7 +24,7 @@ func (m *Machine) consumerLeave(t *coordinator.Turn, req *kmsg.ConsumerGroupHear
 		g.pause(t, x)
 		return nil
 	}
-	g.fence(t, x)
+	g.fence(t, []*consumerMember{x})
 	return nil
 }
 
@@ -45,20 +45,17 @@ func (g *Consumer) pause(t *coordinator.Turn, x *consumerMember) {
 	g.writeCurrent(t, x)
 }
 
-// fence takes a member out. The others move on with their next heartbeats. If only
+// fence takes members out. The others move on with their next heartbeats. If only
 // members of the classic protocol are left the group becomes theirs.
-func (g *Consumer) fence(t *coordinator.Turn, x *consumerMember) {
-	if g.becomesClassic(x, len(g.members)-1) && len(g.members) > 1 {
-		g.buryMember(t, x)
-		g.drop(t, x)
+func (g *Consumer) fence(t *coordinator.Turn, gone []*consumerMember) {
+	if g.becomesClassic(gone) {
+		for _, x := range gone {
+			g.buryMember(t, x)
+			g.drop(t, x)
+		}
 		g.toClassic(t, nil)
 		return
 	}
-	g.removeAll(t, []*consumerMember{x})
-}
-
-// removeAll takes members out.
-func (g *Consumer) removeAll(t *coordinator.Turn, gone []*consumerMember) {
 	for _, x := range gone {
 		pattern := x.pattern()
 		g.buryMember(t, x)
@@ -102,6 +99,6 @@ func (g *Consumer) memberTime(t *coordinator.Turn, x *consumerMember) {
 	case t.Now().Before(next):
 		t.Set(&x.timer, next)
 	default:
-		g.fence(t, x)
+		g.fence(t, []*consumerMember{x})
 	}
 }

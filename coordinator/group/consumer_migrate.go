@@ -122,10 +122,16 @@ func (g *Consumer) writeAll(t *coordinator.Turn) {
 	}
 }
 
-// becomesClassic tells whether the group turns into a classic one, of a number of
-// members, once a member is gone.
-func (g *Consumer) becomesClassic(gone *consumerMember, size int) bool {
-	return gone.classic == nil && g.classic == len(g.members)-1 && g.m.consumer(g.id).Downgrade && size <= g.m.settings().MaxSize
+// becomesClassic tells whether the group turns into a classic one once some members
+// are gone: all that are left use the classic protocol, and there are some.
+func (g *Consumer) becomesClassic(gone []*consumerMember) bool {
+	left, classic := len(g.members)-len(gone), g.classic
+	for _, x := range gone {
+		if x.classic != nil {
+			classic--
+		}
+	}
+	return left > 0 && left == classic && g.m.consumer(g.id).Downgrade && left <= g.m.settings().MaxSize
 }
 
 // toClassic turns the group into a classic one when all its members use the classic
