@@ -194,6 +194,18 @@ func (b *Broker) explicit(name string) int {
 	return max(b.config.Int(name), 0)
 }
 
+// alone refuses to be the second living broker of a cluster: there is no
+// replication yet, so a topic with replicas could not be served as it promises.
+func (b *Broker) alone() error {
+	for _, other := range b.metadata.Image().Brokers() {
+		if other.ID != b.config.NodeID() && !other.Fenced {
+			return kind{ErrMetadata, fmt.Errorf("metadata: broker %d is alive in this cluster, and this version runs one broker a cluster: "+
+				"give this one an etcd.prefix of its own, or no etcd.endpoints", other.ID)}
+		}
+	}
+	return nil
+}
+
 // join registers the broker under its lease, begins new leader epochs, and takes
 // the metadata in: from then on this broker may lead.
 func (b *Broker) join(ctx context.Context) error {
@@ -208,6 +220,9 @@ func (b *Broker) join(ctx context.Context) error {
 	}
 	if err := b.metadata.Register(ctx, registration); err != nil {
 		return metadataError(err)
+	}
+	if err := b.alone(); err != nil {
+		return err
 	}
 	lag := replica.EpochLag(b.store, b.metadata.Image(), b.config.NodeID())
 	if err := b.metadata.RaiseEpochs(ctx, lag); err != nil {
