@@ -32,8 +32,11 @@ func TestConfigsOfEveryResource(t *testing.T) {
 	c := register(t, o)
 	create(t, c, 1, "t")
 	for _, r := range []meta.Resource{
-		{Type: meta.ResourceTopic, Name: "t"}, {Type: meta.ResourceBroker, Name: "1"}, {Type: meta.ResourceBroker},
-		{Type: meta.ResourceGroup, Name: "g/1 ü"}, {Type: meta.ResourceClientMetrics, Name: "cm"},
+		{Type: meta.ResourceTopic, Name: "t"},
+		{Type: meta.ResourceBroker, Name: "1"},
+		{Type: meta.ResourceBroker},
+		{Type: meta.ResourceGroup, Name: "g/1 ü"},
+		{Type: meta.ResourceClientMetrics, Name: "cm"},
 	} {
 		require.NoError(t, c.AlterConfigs(t.Context(), r, set("a", "1")))
 		require.NoError(t, c.AlterConfigs(t.Context(), r, set("b", "")))

@@ -157,10 +157,16 @@ func TestRecordsAreDeletedUpToAnOffset(t *testing.T) {
 		code   int16
 		low    int64
 	}{
-		{"a", 4, 0, 4}, {"a", 2, 0, 4}, {"a", 11, 1, -1}, {"a", -2, 1, -1}, {"a", -1, 0, 10},
-		{"compact", 0, kerr.PolicyViolation.Code, -1}, {"both", 0, 0, 0},
+		{"a", 4, 0, 4},
+		{"a", 2, 0, 4},
+		{"a", 11, 1, -1},
+		{"a", -2, 1, -1},
+		{"a", -1, 0, 10},
+		{"compact", 0, kerr.PolicyViolation.Code, -1},
+		{"both", 0, 0, 0},
 		{"elsewhere", 0, kerr.NotLeaderForPartition.Code, -1},
-		{"__consumer_offsets", 0, kerr.InvalidTopicException.Code, -1}, {"nope", 0, 3, -1},
+		{"__consumer_offsets", 0, kerr.InvalidTopicException.Code, -1},
+		{"nope", 0, 3, -1},
 	} {
 		row := r.deleteRecords(c.topic, 0, c.offset)
 		require.Equal(t, c.code, row.ErrorCode, "%s %d", c.topic, c.offset)

@@ -144,9 +144,14 @@ func TestTimestampsAreCheckedAndSet(t *testing.T) {
 		time  int64
 		want  int16
 	}{
-		{"create", now + 2*hour, 32}, {"create", now + hour - 60000, 0}, {"create", -1, 0}, {"create", 1, 0},
-		{"recent", now - 2*60000, 32}, {"recent", now - 10000, 0},
-		{"append", now + 2*hour, 0}, {"append", 1, 0},
+		{"create", now + 2*hour, 32},
+		{"create", now + hour - 60000, 0},
+		{"create", -1, 0},
+		{"create", 1, 0},
+		{"recent", now - 2*60000, 32},
+		{"recent", now - 10000, 0},
+		{"append", now + 2*hour, 0},
+		{"append", 1, 0},
 	} {
 		row := r.produce(c.topic, spec{time: c.time}.build(t))
 		require.Equal(t, c.want, row.ErrorCode, "%s %d", c.topic, c.time-now)

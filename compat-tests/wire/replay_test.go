@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,7 +40,7 @@ func TestRecordedExchanges(t *testing.T) {
 		t.Error(d)
 	}
 	for _, a := range list {
-		if a.Used == 0 {
+		if a.Used == 0 && !strings.HasPrefix(a.Reason, "sometimes:") {
 			t.Errorf("differences.tsv: no such difference any more: %s %s %s", a.API, a.Note, a.Path)
 		}
 	}

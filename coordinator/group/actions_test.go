@@ -145,7 +145,7 @@ func (s *stage) leave(a *args) {
 	})
 }
 
-// commit [NAME] topic/0:offset... [metadata=] [gen=] [v=] [retention=] [group=g]
+// commit [NAME] topic/0:offset... [metadata=] [gen=] [v=] [retention=] [group=g].
 func (s *stage) commit(a *args) {
 	offsets, name := s.offsets(a)
 	req := kmsg.NewPtrOffsetCommitRequest()
@@ -229,7 +229,7 @@ func (s *stage) fetch(a *args) {
 	})
 }
 
-// txn PRODUCER topic/0:offset... [NAME's member with gen=] [group=g]
+// txn PRODUCER topic/0:offset... [NAME's member with gen=] [group=g].
 func (s *stage) txn(a *args) {
 	offsets, producer := s.offsets(a)
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
@@ -260,7 +260,7 @@ func (s *stage) shardIdle() {
 	require.NoError(s.t, err)
 }
 
-// end PRODUCER commit|abort
+// end PRODUCER commit|abort.
 func (s *stage) end(a *args) {
 	id, err := strconv.ParseInt(a.words[0], 10, 64)
 	require.NoError(s.t, err)
@@ -280,7 +280,7 @@ func (s *stage) list(*args) {
 	})
 }
 
-// describe [group] [v=6]
+// describe [group] [v=6].
 func (s *stage) describe(a *args) {
 	id := "g"
 	if len(a.words) > 0 {
@@ -303,7 +303,7 @@ func (s *stage) delete(a *args) {
 	await(s, p, func(code int16) string { return "deleted: " + errorName(code) })
 }
 
-// delete-offsets topic/0... [group=g]
+// delete-offsets topic/0... [group=g].
 func (s *stage) deleteOffsets(a *args) {
 	var topics []TopicPartitions
 	for _, w := range a.words {
