@@ -145,8 +145,13 @@ func TestOneBadTopicDoesNotHarmTheOthers(t *testing.T) {
 	c := register(t, external(t))
 	create(t, c, 1, "exists")
 	topics := []NewTopic{
-		{Name: "ok", Assignments: onNode1(1), Internal: true}, {Name: "exists", Assignments: onNode1(1)}, {Name: "a/b", Assignments: onNode1(1)},
-		{Name: "twice", Assignments: onNode1(1)}, {Name: "twice", Assignments: onNode1(1)}, {Name: "none"}, {Name: "empty", Assignments: [][]int32{{}}},
+		{Name: "ok", Assignments: onNode1(1), Internal: true},
+		{Name: "exists", Assignments: onNode1(1)},
+		{Name: "a/b", Assignments: onNode1(1)},
+		{Name: "twice", Assignments: onNode1(1)},
+		{Name: "twice", Assignments: onNode1(1)},
+		{Name: "none"},
+		{Name: "empty", Assignments: [][]int32{{}}},
 		{Name: "ok2", Assignments: onNode1(1)},
 	}
 	errs := c.CreateTopics(t.Context(), topics)

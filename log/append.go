@@ -136,13 +136,17 @@ func (p *Partition) placeLocked(room *commitlog.Reservation, records []byte, h *
 		timestamp = now // Without a time of its own a batch ages from here.
 	}
 	count := h.LastOffsetDelta + 1
-	place, err := room.Place(commitlog.Header{Kind: commitlog.Data, ID: p.id, LeaderEpoch: h.LeaderEpoch, BaseOffset: h.BaseOffset,
-		OffsetCount: count, MaxTimestamp: timestamp}, &p.tag, records)
+	place, err := room.Place(commitlog.Header{
+		Kind: commitlog.Data, ID: p.id, LeaderEpoch: h.LeaderEpoch, BaseOffset: h.BaseOffset,
+		OffsetCount: count, MaxTimestamp: timestamp,
+	}, &p.tag, records)
 	if err != nil {
 		return Appended{}, fmt.Errorf("append to %v: %w", p.id, err)
 	}
-	p.q.Data(place.Segment, queue.Entry{Base: h.BaseOffset, LSN: place.LSN, MaxTimestamp: timestamp, Pos: uint32(place.Offset), Size: place.Size,
-		Count: count, Epoch: h.LeaderEpoch}, h, marker, now)
+	p.q.Data(place.Segment, queue.Entry{
+		Base: h.BaseOffset, LSN: place.LSN, MaxTimestamp: timestamp, Pos: uint32(place.Offset), Size: place.Size,
+		Count: count, Epoch: h.LeaderEpoch,
+	}, h, marker, now)
 	p.touchLocked(place.LSN)
 	p.placed = place.End()
 	p.end.Store(p.q.End())

@@ -168,8 +168,10 @@ func (p *Partition) Producers() []ProducerState {
 	all := p.q.Producers.Sorted()
 	states := make([]ProducerState, len(all))
 	for i, r := range all {
-		states[i] = ProducerState{ProducerID: r.ID, Epoch: r.Epoch, LastSequence: r.LastSequence(), LastTimestamp: r.LastTimestamp,
-			CoordinatorEpoch: r.CoordinatorEpoch, CurrentTxnStart: r.TxnStart, LastActivityMilli: r.Touched}
+		states[i] = ProducerState{
+			ProducerID: r.ID, Epoch: r.Epoch, LastSequence: r.LastSequence(), LastTimestamp: r.LastTimestamp,
+			CoordinatorEpoch: r.CoordinatorEpoch, CurrentTxnStart: r.TxnStart, LastActivityMilli: r.Touched,
+		}
 	}
 	return states
 }

@@ -277,8 +277,10 @@ func (p *Partition) pinFailed(end int64, err error) error {
 		news := p.q.AddHole(queue.Span{First: first, Last: end - 1})
 		p.mu.Unlock()
 		if news && damage.Header == nil { // Then the log could not tell whose it is.
-			p.store.report(CorruptSpan{ID: p.id, Topic: p.topic, First: first, Last: end - 1,
-				File: damage.File, Pos: damage.From, Size: damage.To - damage.From, Reason: damage.Cause})
+			p.store.report(CorruptSpan{
+				ID: p.id, Topic: p.topic, First: first, Last: end - 1,
+				File: damage.File, Pos: damage.From, Size: damage.To - damage.From, Reason: damage.Cause,
+			})
 		}
 	}
 	return &StorageError{ID: p.id, First: first, Last: end - 1, Cause: err}

@@ -84,8 +84,10 @@ func (r *recovery) data(f *commitlog.Frame) error {
 
 // entryOf returns the entry of a data frame.
 func entryOf(f *commitlog.Frame) queue.Entry {
-	return queue.Entry{Base: f.BaseOffset, LSN: f.LSN, MaxTimestamp: f.MaxTimestamp, Pos: uint32(f.Offset), Size: f.Size,
-		Count: f.OffsetCount, Epoch: f.LeaderEpoch}
+	return queue.Entry{
+		Base: f.BaseOffset, LSN: f.LSN, MaxTimestamp: f.MaxTimestamp, Pos: uint32(f.Offset), Size: f.Size,
+		Count: f.OffsetCount, Epoch: f.LeaderEpoch,
+	}
 }
 
 func (r *recovery) create(c CreateSpec, lsn commitlog.LSN) {

@@ -114,8 +114,10 @@ func (s *Store) Space() (free, total, used uint64) {
 // Stats returns counters.
 func (s *Store) Stats() Stats {
 	l := s.log.Stats()
-	st := Stats{Segments: l.Segments, LogBytes: l.SegmentBytes, Syncs: int64(l.Syncs), Poisoned: s.log.Poisoned() != nil, DiskFull: s.diskFull.Load(),
-		Appends: s.appends.Load(), AppendBytes: s.bytes.Load(), CheckpointBytes: s.background.checkpointBytes.Load()}
+	st := Stats{
+		Segments: l.Segments, LogBytes: l.SegmentBytes, Syncs: int64(l.Syncs), Poisoned: s.log.Poisoned() != nil, DiskFull: s.diskFull.Load(),
+		Appends: s.appends.Load(), AppendBytes: s.bytes.Load(), CheckpointBytes: s.background.checkpointBytes.Load(),
+	}
 	for _, seg := range s.segments.all() {
 		st.LiveBytes += seg.live.Load()
 		st.IndexBytes += seg.indexBytes.Load()

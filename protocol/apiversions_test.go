@@ -48,12 +48,22 @@ func recorded(t *testing.T) (all []exchange) {
 func kafkaFeatures() Features {
 	return Features{
 		Supported: []SupportedFeature{
-			{"group.version", 0, 1}, {"kraft.version", 0, 1}, {"metadata.version", 7, 30}, {"share.version", 0, 1},
-			{"streams.version", 0, 1}, {"transaction.version", 0, 2}, {"eligible.leader.replicas.version", 0, 1},
+			{"group.version", 0, 1},
+			{"kraft.version", 0, 1},
+			{"metadata.version", 7, 30},
+			{"share.version", 0, 1},
+			{"streams.version", 0, 1},
+			{"transaction.version", 0, 2},
+			{"eligible.leader.replicas.version", 0, 1},
 		},
 		Finalized: []FinalizedFeature{
-			{"group.version", 1}, {"streams.version", 1}, {"transaction.version", 2},
-			{"eligible.leader.replicas.version", 1}, {"share.version", 1}, {"metadata.version", 30}, {"kraft.version", 0},
+			{"group.version", 1},
+			{"streams.version", 1},
+			{"transaction.version", 2},
+			{"eligible.leader.replicas.version", 1},
+			{"share.version", 1},
+			{"metadata.version", 30},
+			{"kraft.version", 0},
 		},
 	}
 }

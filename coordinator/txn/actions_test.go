@@ -78,7 +78,7 @@ func showOutcome(what string) func(o Outcome) string {
 	}
 }
 
-// init ID [given=id/epoch] [new=id] [timeout=60s]
+// init ID [given=id/epoch] [new=id] [timeout=60s].
 func (s *stage) init(a *args) {
 	r := Init{
 		ID: a.words[0], Timeout: int32(a.duration("timeout", time.Minute).Milliseconds()),
@@ -92,7 +92,7 @@ func (s *stage) init(a *args) {
 	await(s, p, showOutcome("init "+r.ID))
 }
 
-// add ID PRODUCER topic/partition... [v=0]
+// add ID PRODUCER topic/partition... [v=0].
 func (s *stage) add(a *args) {
 	r := Add{ID: a.words[0], Producer: a.producer(1), Version: int16(a.num("v", 0)), Places: a.places(2)}
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *Promise) { m.AddPartitions(t, r, p) })
@@ -113,7 +113,7 @@ func (s *stage) verify(a *args) {
 	})
 }
 
-// end ID PRODUCER commit|abort [v=0] [new=id]
+// end ID PRODUCER commit|abort [v=0] [new=id].
 func (s *stage) end(a *args) {
 	r := End{
 		ID: a.words[0], Producer: a.producer(1), Commit: a.words[2] == "commit",
@@ -150,7 +150,7 @@ type ended struct{ e Ending }
 func (c ended) Run(m *Machine, t *coordinator.Turn) { m.Ended(t, c.e) }
 func (c ended) Fail(error)                          {}
 
-// describe ID
+// describe ID.
 func (s *stage) describe(a *args) {
 	id := a.words[0]
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[Description]) { m.Describe(t, id, p) })
@@ -166,7 +166,7 @@ func (s *stage) describe(a *args) {
 	})
 }
 
-// list [state=] [producer=] [longer=] [pattern=]
+// list [state=] [producer=] [longer=] [pattern=].
 func (s *stage) list(a *args) {
 	f := &Filter{Longer: a.duration("longer", -1)}
 	if name, ok := a.named["state"]; ok {
@@ -190,7 +190,7 @@ func (s *stage) list(a *args) {
 	})
 }
 
-// advance DURATION
+// advance DURATION.
 func (s *stage) advance(a *args) {
 	d, err := time.ParseDuration(a.words[0])
 	require.NoError(s.t, err)

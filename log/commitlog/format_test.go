@@ -99,8 +99,10 @@ func goldenManifest() *manifest {
 		clean: true, nodeID: 7, clusterID: "Some-Cluster-Id_123456", nextID: 9, nextBase: 1 << 30, durable: 1<<20 + 4500,
 		checkpointLSN: 1<<20 + 4400, checkpoint: CheckpointName(1<<20 + 4400),
 		rows: []segmentRow{
-			{segmentHead: segmentHead{kind: kindFrames, id: 3, salt: goldenSalt, base: 1 << 20, capacity: 8 << 10}, sealed: true, end: 8 << 10,
-				frames: 7, index: IndexName(3)},
+			{
+				segmentHead: segmentHead{kind: kindFrames, id: 3, salt: goldenSalt, base: 1 << 20, capacity: 8 << 10}, sealed: true, end: 8 << 10,
+				frames: 7, index: IndexName(3),
+			},
 			clustered,
 			{segmentHead: segmentHead{kind: kindFrames, id: 8, salt: 42, base: 1<<20 + 8<<10, capacity: 128 << 20}, end: dataStart},
 		},

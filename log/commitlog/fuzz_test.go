@@ -95,8 +95,10 @@ func fuzzScan(t *testing.T, kind uint8, content []byte) {
 		head.base = 0
 	}
 	for _, sealed := range []bool{true, false} {
-		m := &manifest{clusterID: "cluster", nodeID: 1, nextID: 4, nextBase: 1 << 30, durable: 1<<20 + dataStart,
-			rows: []segmentRow{{segmentHead: head, sealed: sealed, end: int64(len(content))}}}
+		m := &manifest{
+			clusterID: "cluster", nodeID: 1, nextID: 4, nextBase: 1 << 30, durable: 1<<20 + dataStart,
+			rows: []segmentRow{{segmentHead: head, sealed: sealed, end: int64(len(content))}},
+		}
 		if err := vfs.WriteAtomic(fs, "data/"+manifestName, m.encode()); err != nil {
 			t.Fatal(err)
 		}

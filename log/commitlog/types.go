@@ -44,8 +44,10 @@ const (
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	names := [...]string{Data: "data", Create: "create", Epoch: "epoch", Truncate: "truncate", LogStart: "log-start", Delete: "delete",
-		Ref: "ref", Refill: "refill", kindEnd: "end"}
+	names := [...]string{
+		Data: "data", Create: "create", Epoch: "epoch", Truncate: "truncate", LogStart: "log-start", Delete: "delete",
+		Ref: "ref", Refill: "refill", kindEnd: "end",
+	}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}
