@@ -217,7 +217,7 @@ func showAssignment(a kmsg.Assignment) string {
 	return line
 }
 
-// settings [interval=1s] [session=] [max-size=] [policy=disabled]
+// settings [interval=1s] [session=] [max-size=] [policy=disabled].
 func (s *stage) settings(a *args) {
 	s.consumer.AssignmentInterval = a.duration("interval", s.consumer.AssignmentInterval)
 	s.consumer.SessionTimeout = a.duration("session", s.consumer.SessionTimeout)
