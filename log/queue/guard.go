@@ -22,7 +22,8 @@ type Guard uint64
 const (
 	// Unguarded appends are not asked.
 	Unguarded Guard = 0
-	// Unverified appends need a transaction that is open on the partition already.
+	// Unverified appends need a transaction that is open on the partition already,
+	// and must be the next in it.
 	Unverified Guard = math.MaxUint64
 )
 
@@ -41,40 +42,64 @@ func (ps *Producers) CheckGuard(h *batch.Header, g Guard) error {
 		return nil
 	}
 	p := ps.byID[h.ProducerID]
-	if p != nil && (h.ProducerEpoch < p.Epoch || h.ProducerEpoch == p.Epoch && (p.TxnStart >= 0 || p.repeats(h))) {
+	if p != nil && !p.mustVerify(h, g) {
 		return nil
 	}
-	first, waits := ps.waiting[h.ProducerID]
-	waits = waits && first.epoch == h.ProducerEpoch
 	switch {
 	case g == Unverified:
-		if !waits || h.BaseSequence < first.sequence {
+		if p == nil {
 			ps.wait(h)
 		}
 		return ErrTxnUnverified
 	case g != ps.Guard(h.ProducerID):
 		return ErrTxnUnverified
-	case waits && h.BaseSequence > first.sequence:
+	case p == nil && ps.overtakes(h):
 		return ErrOutOfOrderSequence
 	}
 	return nil
 }
 
+// mustVerify tells whether the batch needs a guard that holds. In an open
+// transaction one that leaves a gap needs it too: the batches before it may still
+// wait for the coordinator, and it is to come behind them.
+func (p *Producer) mustVerify(h *batch.Header, g Guard) bool {
+	switch {
+	case h.ProducerEpoch < p.Epoch:
+		return false
+	case h.ProducerEpoch > p.Epoch:
+		return true
+	case p.repeats(h):
+		return false
+	}
+	return p.TxnStart < 0 || g == Unverified && h.BaseSequence != p.nextSequence(h.ProducerEpoch)
+}
+
 // maxWaiting bounds how many producers are remembered whose batches wait.
 const maxWaiting = 1000
 
-// waiting is the first batch of a producer that waits to be verified: as nothing
-// else may be known of the producer, a later one must not overtake it.
+// waiting is the first batch that waits to be verified of a producer that is not
+// known: any sequence would be accepted, so a later one must not overtake it. Of a
+// known producer the next sequence says as much.
 type waiting struct {
 	epoch    int16
 	sequence int32
 }
 
 func (ps *Producers) wait(h *batch.Header) {
+	first, waits := ps.waiting[h.ProducerID]
+	if waits && (h.ProducerEpoch < first.epoch || h.ProducerEpoch == first.epoch && h.BaseSequence >= first.sequence) {
+		return
+	}
 	if ps.waiting == nil || len(ps.waiting) >= maxWaiting {
 		ps.waiting = make(map[int64]waiting, 1)
 	}
 	ps.waiting[h.ProducerID] = waiting{h.ProducerEpoch, h.BaseSequence}
+}
+
+// overtakes tells whether an earlier batch waits.
+func (ps *Producers) overtakes(h *batch.Header) bool {
+	first, waits := ps.waiting[h.ProducerID]
+	return waits && first.epoch == h.ProducerEpoch && h.BaseSequence > first.sequence
 }
 
 // repeats tells whether the batch is remembered.

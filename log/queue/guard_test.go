@@ -82,6 +82,39 @@ func TestLaterBatchesDoNotOvertakeOneThatWaits(t *testing.T) {
 	require.NoError(t, send(t, &ps, txnHeader(t, 9, 1, 7), ps.Guard(9)), "of a producer that is not known any sequence is taken")
 }
 
+// A batch whose predecessor still waits for the coordinator comes when the first of
+// the transaction has been appended: it must wait as well.
+func TestBatchBehindOneThatWaitsDoesNotFailInAnOpenTransaction(t *testing.T) {
+	var ps Producers
+	require.ErrorIs(t, send(t, &ps, txnHeader(t, 7, 0, 0), Unverified), ErrTxnUnverified)
+	require.ErrorIs(t, send(t, &ps, txnHeader(t, 7, 0, 1), Unverified), ErrTxnUnverified)
+	g := ps.Guard(7)
+	require.NoError(t, send(t, &ps, txnHeader(t, 7, 0, 0), g))
+	require.ErrorIs(t, send(t, &ps, txnHeader(t, 7, 0, 2), Unverified), ErrTxnUnverified)
+	require.NoError(t, send(t, &ps, txnHeader(t, 7, 0, 1), g))
+	require.NoError(t, send(t, &ps, txnHeader(t, 7, 0, 2), g))
+	require.ErrorIs(t, send(t, &ps, txnHeader(t, 7, 0, 9), g), ErrOutOfOrderSequence, "a gap is one still when its turn has come")
+}
+
+func TestBatchThatWaitedInVainStopsNobody(t *testing.T) {
+	var ps Producers
+	for sequence := range int32(RememberedBatches + 1) {
+		require.NoError(t, send(t, &ps, txnHeader(t, 7, 0, sequence), Unguarded))
+	}
+	end(&ps, 7, 0)
+	require.ErrorIs(t, send(t, &ps, txnHeader(t, 7, 0, 0), Unverified), ErrTxnUnverified)
+	require.ErrorIs(t, send(t, &ps, txnHeader(t, 7, 0, 0), ps.Guard(7)), ErrOutOfOrderSequence, "too old to be remembered")
+	require.NoError(t, send(t, &ps, txnHeader(t, 7, 0, RememberedBatches+1), ps.Guard(7)))
+}
+
+func TestOldEpochDoesNotTakeThePlaceOfOneThatWaits(t *testing.T) {
+	var ps Producers
+	require.ErrorIs(t, send(t, &ps, txnHeader(t, 7, 1, 0), Unverified), ErrTxnUnverified)
+	require.ErrorIs(t, send(t, &ps, txnHeader(t, 7, 0, 4), Unverified), ErrTxnUnverified)
+	require.ErrorIs(t, send(t, &ps, txnHeader(t, 7, 1, 1), ps.Guard(7)), ErrOutOfOrderSequence)
+	require.NoError(t, send(t, &ps, txnHeader(t, 7, 1, 0), ps.Guard(7)))
+}
+
 func TestWaitingProducersAreBounded(t *testing.T) {
 	var ps Producers
 	for id := range int64(5 * maxWaiting) {
