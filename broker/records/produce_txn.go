@@ -16,8 +16,9 @@ import (
 // (KIP-890): else a late batch, behind the marker of its transaction, would open
 // one that nobody ends. The log tells which batches these are; the coordinator is
 // asked in the request's turn, and the batches are appended when the answer's turn
-// has come, which is still the order of the connection's requests. A marker that
-// comes in between makes the append fail.
+// has come, which is still the order of the connection's requests. A batch that
+// comes while those before it wait leaves a gap, and waits behind them. A marker
+// that comes in between makes the append fail.
 
 // Versions of Produce: from the first on clients know TRANSACTION_ABORTABLE, from
 // the second on the produce adds its partitions to the transaction by itself.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mainstem/mainstem/broker/replica/replicatest"
 	"github.com/mainstem/mainstem/controller/meta"
+	"github.com/mainstem/mainstem/protocol"
 	"github.com/mainstem/mainstem/protocol/batch"
 )
 
@@ -175,6 +176,36 @@ func TestProducesBehindOneThatWaitsKeepTheirOrder(t *testing.T) {
 		require.Zero(t, row.ErrorCode)
 		require.EqualValues(t, i, row.BaseOffset)
 	}
+}
+
+// The first request's batch opens the transaction while the second's still waits for
+// the coordinator: the third must not be held against the first.
+func TestProduceThatComesWhileOneBeforeItWaits(t *testing.T) {
+	r, c, id := newTxnRig(t)
+	var requests []*kmsg.ProduceRequest
+	var calls []*protocol.Call
+	var finishes []protocol.Finish
+	submit := func(sequence int32) {
+		req := txnRequest(12, id, txnBatch(t, 5, 0, sequence))
+		call, finish := r.submit(context.Background(), req)
+		requests, calls, finishes = append(requests, req), append(calls, call), append(finishes, finish)
+	}
+	finish := func(i int) {
+		row := r.decode(requests[i], calls[i].Outcome(finishes[i])).(*kmsg.ProduceResponse).Topics[0].Partitions[0]
+		require.Zero(t, row.ErrorCode, "request %d", i)
+		require.EqualValues(t, i, row.BaseOffset)
+	}
+	submit(0)
+	submit(1)
+	finish(0)
+	submit(2)
+	finish(1)
+	finish(2)
+	require.Len(t, c.asked, 3)
+	submit(3)
+	finish(3)
+	require.Len(t, c.asked, 3, "nothing waits any more")
+	require.Equal(t, []int16{kerr.OutOfOrderSequenceNumber.Code}, r.codes(txnRequest(12, id, txnBatch(t, 5, 0, 9))), "a real gap")
 }
 
 func TestTwoTransactionalProducersInOneRequest(t *testing.T) {
