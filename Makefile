@@ -11,7 +11,7 @@ LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME ?= 30s
 ROUNDS   ?= 100
-SEEDS    ?= 5000
+SEEDS    ?= 500
 IMAGE    ?= mainstem
 
 # The binary needs no C library; only the race detector needs a C compiler.
@@ -66,7 +66,7 @@ fuzz: ## every fuzz target for FUZZTIME (30s) each
 	@.ci/fuzz $(FUZZTIME)
 
 .PHONY: crash
-crash: build ## ROUNDS (100) of kill -9, power loss over SEEDS (5000), write order of the binary
+crash: build ## ROUNDS (100) of kill -9, power loss over SEEDS (500), write order of the binary
 	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem compat-tests/crash -rounds $(ROUNDS) -seeds $(SEEDS)
 
 .PHONY: bench
