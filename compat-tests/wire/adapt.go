@@ -20,6 +20,23 @@ type identities struct {
 	shift     int64 // milliseconds between the recording and now
 }
 
+// beside maps what the other of two live brokers handed out to what this one
+// did, by what the recorded one had in both places.
+func (ids *identities) beside(other *identities) *identities {
+	both := newIdentities()
+	for recorded, id := range other.topics {
+		if own, known := ids.topics[recorded]; known {
+			both.topics[id] = own
+		}
+	}
+	for recorded, member := range other.members {
+		if own, known := ids.members[recorded]; known {
+			both.members[member] = own
+		}
+	}
+	return both
+}
+
 // recordedAt is when the recording began, in milliseconds.
 const recordedAt = 1796042805000
 

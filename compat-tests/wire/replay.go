@@ -72,7 +72,7 @@ func Replay(exchanges []Exchange, o Options) (sent int, found []Difference, err 
 		if err != nil {
 			return sent, found, fmt.Errorf("%s: %w", e, err)
 		}
-		if instead, refused := standIns[e.Note]; refused && e.API == "Produce" && beside == nil {
+		if instead, refused := standIns[e.Note]; refused && e.API == "Produce" {
 			if err := target.standIn(e, exchanges, instead); err != nil {
 				return sent, found, fmt.Errorf("in place of %s: %w", e, err)
 			}
@@ -87,8 +87,8 @@ func Replay(exchanges []Exchange, o Options) (sent int, found []Difference, err 
 }
 
 func changesTopics(key int16) bool {
-	const metadata, createTopics, deleteTopics, createPartitions = 3, 19, 20, 37
-	return key == metadata || key == createTopics || key == deleteTopics || key == createPartitions
+	const metadata, findCoordinator, createTopics, deleteTopics, createPartitions = 3, 10, 19, 20, 37
+	return key == metadata || key == findCoordinator || key == createTopics || key == deleteTopics || key == createPartitions
 }
 
 // step sends one exchange to the broker under test, and to the one beside it.
@@ -131,7 +131,7 @@ func step(e *Exchange, target, beside *side) ([]Difference, error) {
 	}
 	ids := target.ids
 	if beside != nil {
-		ids = newIdentities()
+		ids = target.ids.beside(beside.ids)
 		ids.learn(reflect.ValueOf(wantResp), reflect.ValueOf(gotResp))
 	}
 	c := comparer{ids: ids, about: e}
