@@ -36,7 +36,7 @@ func emptied(t *testing.T) (o log.Options, id log.PartitionID, end int64) {
 	fill(other, 600, 10)
 	before := s.Stats().Segments
 	require.NoError(t, s.Retain(time.Now(), func(*log.Partition) log.Retention { return log.Retention{} }))
-	require.Eventually(t, func() bool { return s.Stats().Segments <= 2 && s.Stats().Segments < before }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Stats().Segments <= 2 && s.Stats().Segments < before }, 30*time.Second, time.Millisecond)
 	id, end = empty.ID(), empty.End()
 	require.NoError(t, s.Close())
 	return o, id, end

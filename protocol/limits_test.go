@@ -88,7 +88,7 @@ func TestConnectionsOfOneAddressBeyondItsLimitAreClosed(t *testing.T) {
 	require.Equal(t, "max.connections.per.ip", r.Limit)
 	require.Equal(t, b.nc.LocalAddr().String(), r.Remote.String())
 	require.NoError(t, a.nc.Close())
-	require.Eventually(t, func() bool { return s.Stats().Connections["PLAINTEXT"] == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Stats().Connections["PLAINTEXT"] == 0 }, 30*time.Second, time.Millisecond)
 	dial(t, s, "PLAINTEXT").alive()
 	s.SetLimits(Limits{PerIP: map[netip.Addr]int{local: 0}})
 	dial(t, s, "PLAINTEXT").closed()

@@ -337,7 +337,7 @@ func TestAcksAllAsksForEnoughReplicas(t *testing.T) {
 	alone := r.Create(replicatest.Topic{Name: "alone", Replicas: []int32{1, 2}, ISR: []int32{1}})
 	_, finish := r.submit(context.Background(), produceRequest(alone, "alone", spec{}.build(t)))
 	r.Store.Kick()
-	require.Eventually(t, func() bool { return r.Partition("alone", 0).HighWatermark() == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Partition("alone", 0).HighWatermark() == 1 }, 30*time.Second, time.Millisecond)
 	r.Configure("alone", map[string]string{"min.insync.replicas": "2"})
 	row = r.decode(req, finish()).(*kmsg.ProduceResponse).Topics[0].Partitions[0]
 	require.Equal(t, kerr.NotEnoughReplicasAfterAppend.Code, row.ErrorCode)
@@ -377,7 +377,7 @@ func TestPipelinedProducesAreAnsweredInOrder(t *testing.T) {
 		require.Zero(t, row.ErrorCode)
 		require.Equal(t, 2*i, row.BaseOffset)
 	}
-	require.Eventually(t, func() bool { return r.Partition("a", 0).HighWatermark() == 2*n }, 5*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { return r.Partition("a", 0).HighWatermark() == 2*n }, 30*time.Second, time.Millisecond,
 		"what nobody waits for is written all the same")
 }
 

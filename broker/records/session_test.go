@@ -316,7 +316,7 @@ func TestDrainingServerAnswersParkedFetches(t *testing.T) {
 	req := fetchRequest(18, r.Image.Topic("a"), 0)
 	req.MaxWaitMillis = 600000
 	c.send(req)
-	require.Eventually(t, func() bool { _, n := r.h.Parked(); return n == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, n := r.h.Parked(); return n == 1 }, 30*time.Second, time.Millisecond)
 	r.server.Drain()
 	resp := c.receive(req).(*kmsg.FetchResponse)
 	require.Empty(t, withRecords(resp))

@@ -27,7 +27,7 @@ func TestFirstVersionOfJoinGroupWaitsForTheSession(t *testing.T) {
 	require.Zero(t, m1.heartbeat())
 
 	second := m2.c.Send(m2.request())
-	require.Eventually(t, func() bool { return m1.heartbeat() == 27 }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return m1.heartbeat() == 27 }, 30*time.Second, 10*time.Millisecond)
 	// A rebalance timeout of -1 or 0 would have thrown the first out by now.
 	time.Sleep(500 * time.Millisecond)
 	require.EqualValues(t, 27, m1.heartbeat())
