@@ -62,7 +62,7 @@ race: ## all tests under the race detector (needs a C compiler)
 	@CGO_ENABLED=1 $(GO) -C compat-tests test -race ./...
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME (30s) each
+fuzz: ## every fuzz target for FUZZTIME (30s, or 20000x inputs) each
 	@.ci/fuzz $(FUZZTIME)
 
 .PHONY: crash
