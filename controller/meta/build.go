@@ -38,6 +38,7 @@ type builder struct {
 	live      map[int32]*Live
 	openings  map[int32]int32
 	configs   map[Resource]map[string]string
+	quotas    map[QuotaEntity]map[string]float64
 	deleted   map[TopicID]Tombstone // tombstones that appeared, though they may be gone again
 
 	touched map[TopicID]*edited
@@ -56,6 +57,7 @@ func newBuilder(base *Image, revision int64) *builder {
 		topics: map[string]*TopicRecord{}, chunks: map[chunkRef][]Partition{},
 		topicConf: map[TopicID]map[string]string{}, brokers: map[int32]*Broker{}, live: map[int32]*Live{},
 		openings: map[int32]int32{}, configs: map[Resource]map[string]string{},
+		quotas:  map[QuotaEntity]map[string]float64{},
 		deleted: map[TopicID]Tombstone{}, touched: map[TopicID]*edited{},
 	}
 }
@@ -77,6 +79,8 @@ func (b *builder) add(c *Change) error {
 		return addValue(b.topicConf, k.id, c, DecodeConfigs)
 	case kindConfigs:
 		return addValue(b.configs, k.resource, c, DecodeConfigs)
+	case kindQuotas:
+		return addValue(b.quotas, k.entity, c, DecodeQuotas)
 	case kindBroker:
 		return addValue(b.brokers, k.node, c, func(v []byte) (*Broker, error) {
 			out, err := DecodeBroker(v)
@@ -167,6 +171,7 @@ func (b *builder) finish() (*Image, Delta, error) {
 		return nil, Delta{}, err
 	}
 	b.finishConfigs(&d)
+	b.finishQuotas(&d)
 	for id, e := range b.touched {
 		_, deleted := b.deleted[id]
 		d.topic(e.was, e.is, b.img, deleted)

@@ -42,6 +42,7 @@ func goldens() map[string][]byte {
 		}),
 		"live":      EncodeLive(Live{Incarnation: idA, Owner: "boot:1:2"}),
 		"number":    EncodeNumber(math.MaxInt64),
+		"quotas":    EncodeQuotas(map[string]float64{"producer_byte_rate": 1 << 20, "request_percentage": 12.5}),
 		"tombstone": EncodeTombstone(Tombstone{ID: idA, Name: "gone", Holders: []int32{0, 7}}),
 	}
 }
@@ -79,6 +80,9 @@ func TestValuesOfEveryShippedVersionStayReadable(t *testing.T) {
 	stone, err := DecodeTombstone(idA, g["tombstone"])
 	require.NoError(t, err)
 	require.Equal(t, Tombstone{ID: idA, Name: "gone", Holders: []int32{0, 7}}, stone)
+	quotas, err := DecodeQuotas(g["quotas"])
+	require.NoError(t, err)
+	require.Equal(t, map[string]float64{"producer_byte_rate": 1 << 20, "request_percentage": 12.5}, quotas)
 	n, err := DecodeNumber("n", g["number"], math.MaxInt64)
 	require.NoError(t, err)
 	require.EqualValues(t, math.MaxInt64, n)
@@ -94,6 +98,7 @@ func decoders() map[string]func([]byte) error {
 		"broker":    func(b []byte) error { _, err := DecodeBroker(b); return err },
 		"live":      func(b []byte) error { _, err := DecodeLive(b); return err },
 		"number":    func(b []byte) error { _, err := DecodeNumber("n", b, math.MaxInt64); return err },
+		"quotas":    func(b []byte) error { _, err := DecodeQuotas(b); return err },
 		"tombstone": func(b []byte) error { _, err := DecodeTombstone(idA, b); return err },
 	}
 }

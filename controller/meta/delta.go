@@ -14,12 +14,13 @@ type Delta struct {
 	TopicsMissing  []*Topic // gone from etcd without a deletion: not served, data kept
 	BrokersChanged []int32  // registered, fenced, unfenced or unregistered
 	ConfigsChanged []Resource
+	QuotasChanged  []QuotaEntity
 }
 
 // IsEmpty tells whether nothing changed.
 func (d *Delta) IsEmpty() bool {
 	return len(d.TopicsCreated)+len(d.TopicsChanged)+len(d.TopicsDeleted)+len(d.TopicsMissing)+
-		len(d.BrokersChanged)+len(d.ConfigsChanged) == 0
+		len(d.BrokersChanged)+len(d.ConfigsChanged)+len(d.QuotasChanged) == 0
 }
 
 // Diff compares two images from end to end.
@@ -50,6 +51,7 @@ func Diff(from, to *Image) Delta {
 		i.configs.Ascend(func(c configSet) bool { resources[c.resource] = true; return true })
 	}
 	d.configs(from, to, resources)
+	d.quotas(from, to, allQuotas(from, to))
 	return d
 }
 

@@ -11,6 +11,7 @@
 //	1/parts/<topic id>/<chunk>    the states of up to 128 partitions; chunk = partition / 128 as 6 hex digits
 //	1/configs/2/<topic id>        the configs of a topic, by id, so that they cannot survive it
 //	1/configs/<type>/<name>       the configs of a broker (4, "" = cluster default), client-metrics (16), group (32)
+//	1/quotas/<entity>             the client quotas of a user, client id, both, or address, see QuotaEntity.String
 //	1/brokers/<node id>           a registration; its mod revision is the broker epoch
 //	1/live/<node id>              who holds that id now; under the broker's lease: when it is gone, the broker is fenced
 //	1/openings/<node id>          how often the broker has raised the epochs of all that it leads
@@ -34,6 +35,7 @@
 //	                 | base epoch sv | partition epoch uv |
 //	                 | replicas ids? | ISR ids? | leader sv? | adding ids? | removing ids? |
 //	configs      | 1 | count uv | (key str, value str)... in ascending order of keys, each once |
+//	quotas       | 1 | count uv | (key str, value f64 big-endian)... in ascending order of keys, each once |
 //	brokers      | 1 | flags u8: 1 cleanly stopped | incarnation [16] | rack str | listeners uv |
 //	                 | (name str, host str, port uv, protocol str)... |
 //	live         | 1 | incarnation [16] | owner str: the place whose lock the process holds |

@@ -19,6 +19,7 @@ type Image struct {
 	folded     *btree.BTreeG[foldedName] // of the topics whose folded name is not their name
 	configs    *btree.BTreeG[configSet]  // all but topics'
 	tombstones *btree.BTreeG[Tombstone]
+	quotas     *btree.BTreeG[quotaSet]
 	partitions int
 
 	brokers  []*Broker // by id
@@ -45,6 +46,7 @@ func Empty() *Image {
 		folded:     btree.NewG(treeDegree, func(a, b foldedName) bool { return a.folded < b.folded }),
 		configs:    btree.NewG(treeDegree, func(a, b configSet) bool { return compareResources(a.resource, b.resource) < 0 }),
 		tombstones: btree.NewG(treeDegree, func(a, b Tombstone) bool { return bytes.Compare(a.ID[:], b.ID[:]) < 0 }),
+		quotas:     newQuotaTree(),
 	}
 }
 

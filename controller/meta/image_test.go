@@ -51,6 +51,9 @@ func dump(i *Image) string {
 			fmt.Fprintln(&b, r, i.Configs(r))
 		}
 	}
+	for e, q := range i.EachQuota() {
+		fmt.Fprintln(&b, e, q, maps.Equal(i.Quotas(e), q))
+	}
 	for s := range i.Tombstones() {
 		fmt.Fprintln(&b, s)
 	}
@@ -95,7 +98,7 @@ func (w *world) chunks(t TopicRecord) (out []Change) {
 func (w *world) txn() (out []Change) {
 	w.rev++
 	node := w.rng.Int32N(3)
-	switch op := w.rng.IntN(14); {
+	switch op := w.rng.IntN(15); {
 	case op < 3:
 		w.nextID++
 		t := TopicRecord{ID: TopicID{w.nextID, 1}, Name: []string{"a", "a.b", "a_c", "b.c_d", "z"}[w.rng.IntN(5)], Partitions: 1 + w.rng.IntN(150)}
@@ -139,6 +142,12 @@ func (w *world) txn() (out []Change) {
 		if w.rng.IntN(3) == 0 {
 			out = []Change{w.del(w.keys.Configs(r))}
 		}
+	case op < 14:
+		e := quotaEntities()[w.rng.IntN(len(quotaEntities()))]
+		out = append(out, w.put(w.keys.Quotas(e), EncodeQuotas(map[string]float64{"x": float64(w.rev % 3)})))
+		if w.rng.IntN(3) == 0 {
+			out = []Change{w.del(w.keys.Quotas(e))}
+		}
 	default:
 		out = append(out, w.put(w.keys.Cluster(), EncodeCluster("c")), w.put(w.keys.Feature("f"), EncodeNumber(int64(w.rng.Int32N(9)))),
 			w.put("1/later/thing", []byte{9}), w.put(w.keys.ProducerIDs(), EncodeNumber(1000)))
@@ -155,6 +164,7 @@ type view struct {
 	topics  map[TopicID]*Topic
 	brokers map[int32]Broker
 	configs map[Resource]string
+	quotas  map[QuotaEntity]string
 }
 
 func (v *view) take(t *testing.T, img *Image, d Delta) {
@@ -181,6 +191,12 @@ func (v *view) take(t *testing.T, img *Image, d Delta) {
 			v.configs[r] = fmt.Sprint(c)
 		}
 	}
+	for _, e := range d.QuotasChanged {
+		delete(v.quotas, e)
+		if q := img.Quotas(e); q != nil {
+			v.quotas[e] = fmt.Sprint(q)
+		}
+	}
 }
 
 func (v *view) check(t *testing.T, img *Image) {
@@ -200,6 +216,12 @@ func (v *view) check(t *testing.T, img *Image) {
 		}
 	}
 	require.Len(t, v.configs, n)
+	n = 0
+	for e, q := range img.EachQuota() {
+		require.Equal(t, fmt.Sprint(q), v.quotas[e])
+		n++
+	}
+	require.Len(t, v.quotas, n)
 }
 
 func TestImageByDeltasEqualsImageFromScratch(t *testing.T) {
@@ -207,7 +229,7 @@ func TestImageByDeltasEqualsImageFromScratch(t *testing.T) {
 		w := &world{rng: rand.New(rand.NewPCG(seed, 1))}
 		slow := twin{kvs: map[string]Change{}}
 		img := Empty()
-		v := view{topics: map[TopicID]*Topic{}, brokers: map[int32]Broker{}, configs: map[Resource]string{}}
+		v := view{topics: map[TopicID]*Topic{}, brokers: map[int32]Broker{}, configs: map[Resource]string{}, quotas: map[QuotaEntity]string{}}
 		for n := range 60 {
 			var changes []Change
 			for range 1 + w.rng.IntN(3) {
@@ -252,6 +274,7 @@ func compareDeltas(t *testing.T, from, to *Image, d Delta) {
 	require.Subset(t, gone(d), gone(full)) // A tombstone that came and went between the two is in d only.
 	require.Equal(t, full.BrokersChanged, d.BrokersChanged)
 	require.ElementsMatch(t, full.ConfigsChanged, d.ConfigsChanged)
+	require.Equal(t, full.QuotasChanged, d.QuotasChanged)
 }
 
 // step applies changes of one revision.

@@ -19,6 +19,7 @@ const (
 	dirTopics      = "1/topics/"
 	dirParts       = "1/parts/"
 	dirConfigs     = "1/configs/"
+	dirQuotas      = "1/quotas/"
 	dirBrokers     = "1/brokers/"
 	dirLive        = "1/live/"
 	dirOpenings    = "1/openings/"
@@ -55,6 +56,9 @@ func (k Keys) TopicConfigs(id TopicID) string {
 func (k Keys) Configs(r Resource) string {
 	return k.Prefix + dirConfigs + strconv.Itoa(int(r.Type)) + "/" + r.Name
 }
+
+// Quotas is the key of an entity's quotas.
+func (k Keys) Quotas(e QuotaEntity) string { return k.Prefix + dirQuotas + e.String() }
 
 // Broker is the key of a registration.
 func (k Keys) Broker(id int32) string { return k.Prefix + dirBrokers + formatNode(id) }
@@ -104,6 +108,7 @@ const (
 	kindChunk
 	kindTopicConfigs
 	kindConfigs
+	kindQuotas
 	kindBroker
 	kindLive
 	kindOpenings
@@ -120,6 +125,7 @@ type parsedKey struct {
 	chunk    int
 	node     int32
 	resource Resource
+	entity   QuotaEntity
 }
 
 // parseKey takes a key without its prefix apart. What it does not know is kindUnknown: a later version may have put it there.
@@ -137,6 +143,7 @@ func parseKey(key string) parsedKey {
 		{dirParts, parseChunkKey},
 		{dirTopics, func(s string) parsedKey { return parsedKey{kind: kindTopic, name: s} }},
 		{dirConfigs, parseConfigsKey},
+		{dirQuotas, parseQuotasKey},
 		{dirBrokers, func(s string) parsedKey { return parseNodeKey(kindBroker, s) }},
 		{dirLive, func(s string) parsedKey { return parseNodeKey(kindLive, s) }},
 		{dirOpenings, func(s string) parsedKey { return parseNodeKey(kindOpenings, s) }},
@@ -180,6 +187,14 @@ func parseConfigsKey(s string) parsedKey {
 		return parsedKey{kind: kindTopicConfigs, id: id}
 	}
 	return parsedKey{kind: kindConfigs, resource: Resource{Type: ResourceType(n), Name: name}}
+}
+
+func parseQuotasKey(s string) parsedKey {
+	e, ok := parseQuotaEntity(s)
+	if !ok {
+		return parsedKey{}
+	}
+	return parsedKey{kind: kindQuotas, entity: e}
 }
 
 func parseNodeKey(kind keyKind, s string) parsedKey {

@@ -34,6 +34,7 @@ func newWriter(size int) *writer {
 func (w *writer) u8(v byte)       { w.b = append(w.b, v) }
 func (w *writer) uv(v uint64)     { w.b = binary.AppendUvarint(w.b, v) }
 func (w *writer) sv(v int64)      { w.b = binary.AppendVarint(w.b, v) }
+func (w *writer) f64(v float64)   { w.b = binary.BigEndian.AppendUint64(w.b, math.Float64bits(v)) }
 func (w *writer) id(v [16]byte)   { w.b = append(w.b, v[:]...) }
 func (w *writer) str(s string)    { w.uv(uint64(len(s))); w.b = append(w.b, s...) }
 func (w *writer) ids(ids []int32) { w.uv(uint64(len(ids))); w.each(ids) }
@@ -87,6 +88,16 @@ func (r *reader) uv() uint64 {
 		return 0
 	}
 	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) f64() float64 {
+	if len(r.b) < 8 {
+		r.fail()
+		return 0
+	}
+	v := math.Float64frombits(binary.BigEndian.Uint64(r.b))
+	r.b = r.b[8:]
 	return v
 }
 
