@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,13 +12,14 @@ import (
 	"github.com/mainstem/mainstem/controller/meta"
 )
 
-// creator makes topics in the background that a client has asked about and that
-// do not exist. The client is told so and asks again.
+// creator makes topics in the background that clients have asked about and that
+// do not exist. The clients are told so and ask again.
 type creator struct {
 	h      *Handlers
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	urgent chan struct{} // Holds one token: do not collect any longer.
 
 	mu      sync.Mutex
 	closed  bool
@@ -29,19 +31,46 @@ type creator struct {
 // maxWanted bounds what waits to be made: what is beyond it is asked for again.
 const maxWanted = 10_000
 
+// collectFor is how long wishes are collected, so that topics that are asked for
+// at once, by one client or by many, are made by one write of the metadata and
+// taken in by one image. It is less than the pause after which clients ask
+// again, 100 ms in those of most languages, so nobody waits longer for it. Kafka
+// takes about as long.
+const collectFor = 50 * time.Millisecond
+
 func newCreator(h *Handlers) *creator {
-	c := &creator{h: h, pending: map[string]bool{}}
+	c := &creator{h: h, pending: map[string]bool{}, urgent: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
 // want asks for topics. It does not wait.
 func (c *creator) want(names []string) {
-	if len(names) == 0 {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.wantLocked(names)
+}
+
+// CreateInternal asks for an internal topic to be made, at once: a coordinator
+// cannot begin without it. It does not wait.
+func (h *Handlers) CreateInternal(name string) {
+	c := h.creator
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wantLocked([]string{name})
+	if !slices.Contains(c.wanted, name) {
+		return // It is being made.
+	}
+	select {
+	case c.urgent <- struct{}{}:
+	default:
+	}
+}
+
+// wantLocked notes wishes.
+//
+// REQUIRES: mu held.
+func (c *creator) wantLocked(names []string) {
 	for _, name := range names {
 		if !c.pending[name] && len(c.wanted) < maxWanted {
 			c.pending[name] = true
@@ -54,28 +83,53 @@ func (c *creator) want(names []string) {
 	}
 }
 
-// CreateInternal asks for an internal topic to be made. It does not wait.
-func (h *Handlers) CreateInternal(name string) { h.creator.want([]string{name}) }
-
 // run makes what is wanted until nothing is left.
 func (c *creator) run() {
 	for {
-		c.mu.Lock()
-		batch := c.wanted
-		c.wanted = nil
-		if len(batch) == 0 || c.closed {
-			c.running = false
-			c.mu.Unlock()
+		c.collect()
+		batch := c.take()
+		if c.ctx.Err() == nil {
+			c.build(batch)
+		}
+		if !c.made(batch) {
 			return
 		}
-		c.mu.Unlock()
-		c.build(batch)
-		c.mu.Lock()
-		for _, name := range batch {
-			delete(c.pending, name)
-		}
-		c.mu.Unlock()
 	}
+}
+
+// collect waits for more wishes.
+func (c *creator) collect() {
+	timer := time.NewTimer(collectFor)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.urgent:
+	case <-c.ctx.Done():
+	}
+}
+
+// take gives what was collected.
+func (c *creator) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch := c.wanted
+	c.wanted = nil
+	select {
+	case <-c.urgent: // Its wish is in the batch.
+	default:
+	}
+	return batch
+}
+
+// made forgets wishes that were dealt with, and tells whether there are others.
+func (c *creator) made(batch []string) (more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range batch {
+		delete(c.pending, name)
+	}
+	c.running = len(c.wanted) > 0 && !c.closed
+	return c.running
 }
 
 func (c *creator) build(names []string) {
@@ -83,11 +137,14 @@ func (c *creator) build(names []string) {
 	defer cancel()
 	image := c.h.opts.Controller.Image()
 	var plans []topicPlan
+	start := image.PartitionCount()
 	for _, name := range names {
 		if image.Colliding(name) != nil {
 			continue // Somebody was faster.
 		}
-		plans = append(plans, c.h.planAutomatic(image, name))
+		p := c.h.planAutomatic(image, name, start)
+		start += len(p.Assignments)
+		plans = append(plans, p)
 	}
 	c.h.commitTopics(ctx, plans)
 	for i := range plans {
@@ -106,8 +163,9 @@ func (c *creator) close() {
 	c.wg.Wait()
 }
 
-// planAutomatic plans a topic of which only the name is known.
-func (h *Handlers) planAutomatic(image *meta.Image, name string) topicPlan {
+// planAutomatic plans a topic of which only the name is known. Its leaders go
+// around the brokers from start.
+func (h *Handlers) planAutomatic(image *meta.Image, name string, start int) topicPlan {
 	v := h.opts.Live.Values()
 	partitions, replicas := v.NumPartitions, v.DefaultReplicationFactor
 	p := topicPlan{NewTopic: controller.NewTopic{Name: name}}
@@ -118,7 +176,7 @@ func (h *Handlers) planAutomatic(image *meta.Image, name string) topicPlan {
 		replicas = min(h.opts.Live.Int(prefix+".replication.factor"), max(1, len(candidates(image))))
 		p.Configs = h.internalConfigs(name, prefix)
 	}
-	p.Assignments, p.err = place(candidates(image), partitions, replicas, image.PartitionCount())
+	p.Assignments, p.err = place(candidates(image), partitions, replicas, start)
 	return p
 }
 

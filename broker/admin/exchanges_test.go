@@ -86,8 +86,8 @@ func TestAnswersAreThoseOfKafka(t *testing.T) {
 		req, want := e.decode(t)
 		w.learnDeleted(want, ids)
 		replaceIDs(reflect.ValueOf(req), ids)
-		if strings.Contains(e.Note, "300 ms later") {
-			w.creator.wg.Wait()
+		if e.API != "Metadata" || strings.Contains(e.Note, "300 ms later") {
+			w.creator.wg.Wait() // Topics that were asked about have been made by then.
 		}
 		got := w.ask(req)
 		learnIDs(want, got, ids)

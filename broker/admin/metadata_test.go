@@ -3,6 +3,8 @@ package admin
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -175,6 +177,47 @@ func TestATopicAskedForByManyIsCreatedOnce(t *testing.T) {
 	w.creator.wg.Wait()
 	assert.NotNil(t, w.store.Image().Topic("a"))
 	assert.Equal(t, 1, w.store.changes)
+}
+
+func TestTopicsAskedForTogetherAreMadeByOneWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "", broker(1, ""), broker(2, ""))
+		for i := range 20 {
+			assert.Equal(t, int16(3), w.show(12, true, fmt.Sprintf("t%d", i)).Topics[0].ErrorCode)
+		}
+		time.Sleep(collectFor - 1)
+		synctest.Wait()
+		assert.Equal(t, int16(3), w.show(12, true, "t0").Topics[0].ErrorCode, "a client that asks again too soon")
+		time.Sleep(1)
+		synctest.Wait()
+		assert.Equal(t, 20, w.store.Image().TopicCount())
+		assert.Equal(t, 1, w.store.changes)
+		leaders := map[int32]int{}
+		for topic := range w.store.Image().Topics() {
+			leaders[topic.Partitions[0].Leader]++
+		}
+		assert.Equal(t, map[int32]int{1: 10, 2: 10}, leaders, "they are spread over the brokers")
+
+		w.show(12, true, "later")
+		time.Sleep(collectFor)
+		synctest.Wait()
+		assert.NotNil(t, w.store.Image().Topic("later"), "what comes afterwards is made too")
+	})
+}
+
+func TestInternalTopicsAreMadeAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "transaction.state.log.replication.factor=1\noffsets.topic.replication.factor=1")
+		asked := time.Now()
+		w.CreateInternal(transactionState)
+		synctest.Wait()
+		assert.NotNil(t, w.store.Image().Topic(transactionState))
+		w.show(12, true, consumerOffsets, "t")
+		w.CreateInternal(consumerOffsets)
+		synctest.Wait()
+		assert.NotNil(t, w.store.Image().Topic(consumerOffsets), "though a client asked before in the ordinary way")
+		assert.Zero(t, time.Since(asked))
+	})
 }
 
 func TestClosingGivesUpAutomaticCreation(t *testing.T) {
