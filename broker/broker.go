@@ -64,6 +64,8 @@ type Broker struct {
 	// offsetsTopic and transactionsTopic are the internal topics that are
 	// coordinated; apply's own.
 	offsetsTopic, transactionsTopic meta.TopicID
+	// loads has room for as many journals as may be read at a time.
+	loads chan struct{}
 
 	// undo closes what is open, the last first.
 	undo []func(context.Context) error

@@ -13,6 +13,7 @@ import (
 
 // openCoordinators makes the coordinators, which lead nothing yet.
 func (b *Broker) openCoordinators(context.Context) error {
+	b.loads = make(chan struct{}, maxLoads)
 	b.groups = groups.New(groups.Options{
 		Replicas: b.replicas, Live: b.live, CreateTopic: b.admin.CreateInternal, Logger: b.logger,
 	})
@@ -78,7 +79,7 @@ func lead[M coordinator.Machine](b *Broker, topic string, r *coordinator.Runtime
 		}
 		_, epoch := p.Leader()
 		if r.Leads(i) < epoch {
-			r.Lead(i, epoch, &journal{set: b.replicas, part: p, live: b.live, epoch: epoch, names: names})
+			r.Lead(i, epoch, &journal{set: b.replicas, part: p, live: b.live, epoch: epoch, names: names, loads: b.loads})
 		}
 	}
 }

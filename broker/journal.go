@@ -1,10 +1,7 @@
 package broker
 
 import (
-	"errors"
-	"fmt"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -24,6 +21,8 @@ type journal struct {
 	epoch int32
 	// names are the settings that internal topics have each of their own.
 	names journalSettings
+	// loads has room for as many journals as may be read at a time.
+	loads chan struct{}
 
 	mu     sync.Mutex
 	ticket log.Ticket // covers everything that was appended, guarded by mu
@@ -33,110 +32,6 @@ type journal struct {
 // read at a time, and by which codec records are compressed; "" is by none.
 type journalSettings struct {
 	timeout, buffer, codec string
-}
-
-// errLoadStopped ends a load that nobody waits for any more.
-var errLoadStopped = errors.New("load was stopped")
-
-// Load reads the log to its end and waits until that is committed: what another
-// broker may still cut must not be served.
-func (j *journal) Load(into coordinator.Replay, stop <-chan struct{}) error {
-	l := j.part.Log()
-	end := l.End()
-	size := j.live.Int(j.names.buffer)
-	for offset := l.Start(); offset < end; {
-		if err := j.Confirm(); err != nil {
-			return err
-		}
-		select {
-		case <-stop:
-			return errLoadStopped
-		default:
-		}
-		next, err := j.loadSome(offset, end, size, into)
-		if err != nil {
-			return fmt.Errorf("load from offset %d: %w", offset, err)
-		}
-		offset = next
-	}
-	return j.awaitLoaded(end, stop)
-}
-
-// loadSome reads batches from an offset on and returns the offset after them.
-func (j *journal) loadSome(offset, end int64, size int, into coordinator.Replay) (int64, error) {
-	batches, err := j.part.Read(offset, end, size, true)
-	if err != nil {
-		return offset, err
-	}
-	if batches == nil {
-		return end, nil
-	}
-	defer batches.Release()
-	if batches.NextOffset() <= offset {
-		return offset, kerr.KafkaStorageError
-	}
-	for _, b := range batches.Buffers() {
-		for len(b) > 0 {
-			h, err := batch.ParseHeader(b)
-			if err != nil {
-				return offset, err
-			}
-			if err := loadBatch(b[:h.Size()], h, offset, into); err != nil {
-				return offset, err
-			}
-			b = b[h.Size():]
-		}
-	}
-	return batches.NextOffset(), nil
-}
-
-// loadBatch hands out the records of a batch from an offset on.
-func loadBatch(b []byte, h batch.Header, from int64, into coordinator.Replay) error {
-	if h.IsControl() {
-		m, err := batch.ParseMarker(b)
-		if errors.Is(err, batch.ErrNoMarker) {
-			return nil
-		}
-		if err == nil {
-			into.End(coordinator.Marker{
-				Producer: coordinator.Producer{ID: m.ProducerID, Epoch: m.ProducerEpoch},
-				Commit:   m.Type == batch.Commit, CoordinatorEpoch: m.CoordinatorEpoch,
-			})
-		}
-		return err
-	}
-	producer := coordinator.NoProducer
-	if h.IsTransactional() {
-		producer = h.ProducerID
-	}
-	for r, err := range batch.Records(b) {
-		if err != nil {
-			return err
-		}
-		if r.Offset >= from {
-			into.Record(coordinator.Record{Key: r.Key, Value: r.Value}, producer)
-		}
-	}
-	return nil
-}
-
-// awaitLoaded waits until everything before end is committed, however long that
-// takes.
-func (j *journal) awaitLoaded(end int64, stop <-chan struct{}) error {
-	const patience = time.Minute
-	j.set.Kick()
-	for {
-		wait := []replica.Pending{{Partition: j.part, Epoch: j.epoch, End: end}}
-		replica.AwaitReplicated(wait, patience, stop)
-		if !errors.Is(wait[0].Err, kerr.RequestTimedOut) {
-			return wait[0].Err
-		}
-		select {
-		case <-stop:
-			return errLoadStopped
-		default:
-		}
-	}
 }
 
 // Append appends a batch of records.

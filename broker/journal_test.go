@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/mainstem/mainstem/coordinator"
 	"github.com/mainstem/mainstem/coordinator/group"
 	"github.com/mainstem/mainstem/log"
+	"github.com/mainstem/mainstem/protocol/batch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newJournal(n *replicatest.Node) *journal {
 	p := n.Partition(groups.OffsetsTopic, 0)
 	_, epoch := p.Leader()
-	return &journal{set: n.Set, part: p, live: n.Live, epoch: epoch, names: journalSettings{
+	return &journal{set: n.Set, part: p, live: n.Live, epoch: epoch, loads: make(chan struct{}, 1), names: journalSettings{
 		timeout: "offsets.commit.timeout.ms", buffer: "offsets.load.buffer.size", codec: "offsets.topic.compression.codec",
 	}}
 }
@@ -119,6 +122,51 @@ func TestLoadEndsWhenItIsStopped(t *testing.T) {
 	require.ErrorIs(t, j.Load(coordinator.Replay{}, stop), errLoadStopped)
 }
 
+func TestLoadPutsBatchesTogetherThatLieInSeveralPieces(t *testing.T) {
+	n := replicatest.Open(t, replicatest.Options{Overrides: []string{"offsets.load.buffer.size=1000000"}})
+	n.Create(replicatest.Topic{Name: groups.OffsetsTopic})
+	j := newJournal(n)
+	var want []string
+	for i := range 200 { // More than the blocks of the log's ring hold.
+		value := strings.Repeat(string(rune('a'+i%26)), 20_000+i)
+		want = append(want, fmt.Sprint(i, "=", value))
+		end, err := j.Append([]coordinator.Record{record(fmt.Sprint(i), value)}, nil, 0)
+		require.NoError(t, err)
+		require.NoError(t, j.Commit(end))
+	}
+	require.Equal(t, want, loaded(t, j))
+}
+
+func TestPiecesAreCutIntoBatchesWhereverTheyEnd(t *testing.T) {
+	var all []byte
+	var want []string
+	for i := range 3 {
+		b := batch.NewBuilder(batch.Spec{})
+		b.Append(0, nil, bytes.Repeat([]byte{byte(i)}, 10*i))
+		whole, err := b.Batch()
+		require.NoError(t, err)
+		all = append(all, whole...)
+		want = append(want, string(whole))
+	}
+	for first := range all {
+		for second := first; second < len(all); second++ {
+			p := pieces{more: [][]byte{all[:first], all[first:second], all[second:]}}
+			var got []string
+			for b, _, err := p.next(); b != nil || err != nil; b, _, err = p.next() {
+				require.NoError(t, err)
+				got = append(got, string(b))
+			}
+			require.Equal(t, want, got, "cut at %d and %d", first, second)
+		}
+	}
+	p := pieces{more: [][]byte{all[:len(all)-1]}}
+	var err error
+	for b := []byte{0}; b != nil && err == nil; {
+		b, _, err = p.next()
+	}
+	require.ErrorIs(t, err, batch.ErrShort)
+}
+
 // commitRecords are offsets of 10,000 groups, ten partitions each.
 func commitRecords(from, n int) []coordinator.Record {
 	records := make([]coordinator.Record, n)
@@ -131,8 +179,8 @@ func commitRecords(from, n int) []coordinator.Record {
 	return records
 }
 
-// BenchmarkLoad loads a million commits of 10,000 groups from the log: ten of a
-// batch, as clients send them, or one.
+// BenchmarkLoad loads a million commits of 10,000 groups from the log of a broker
+// that was restarted: ten of a batch, as clients send them, or one.
 func BenchmarkLoad(b *testing.B) {
 	const commits = 1_000_000
 	for _, size := range []int{10, 1} {
@@ -147,6 +195,8 @@ func BenchmarkLoad(b *testing.B) {
 				require.NoError(b, err)
 			}
 			require.NoError(b, j.Commit(end))
+			n.Restart()
+			j = newJournal(n)
 			b.ResetTimer()
 			for b.Loop() {
 				loadOnce(b, j, commits)

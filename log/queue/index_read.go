@@ -8,6 +8,8 @@ import (
 	"math"
 	"path/filepath"
 	"sort"
+	"sync/atomic"
+	"weak"
 
 	"github.com/mainstem/mainstem/log/commitlog"
 	"github.com/mainstem/mainstem/log/vfs"
@@ -26,6 +28,9 @@ type Index struct {
 	entries    int64
 	bytes      int64
 	fences     []fence
+	// table is the last table that was read, as long as the garbage collector lets it: who reads a
+	// partition from start to end comes for the same one again and again.
+	table atomic.Pointer[weak.Pointer[table]]
 }
 
 // fence is the first row of a directory page and where the page lies.
@@ -253,130 +258,6 @@ func (x *Index) plausible(r *Row) bool {
 		}
 	}
 	return r.stateLen == 0 || r.statePos >= x.states && r.statePos+stateHeaderLen+int64(r.stateLen) <= x.pages
-}
-
-// group is where a group of entries lies.
-type group struct {
-	base, newest int64
-	pos          uint32
-	len          uint32
-	crc          uint32
-	n            int
-}
-
-// table reads a row's table of groups.
-func (x *Index) table(r *Row) ([]group, error) {
-	n := r.groups()
-	if n <= 1 {
-		return []group{{base: r.First, newest: r.MaxTimestamp, len: r.groupsLen, crc: r.crc, n: int(r.Entries)}}, nil
-	}
-	b := make([]byte, n*tableRowLen)
-	if err := readFull(x.f, b, r.blockPos+int64(r.groupsLen)); err != nil {
-		return nil, fmt.Errorf("read table of %s: %w", x.name, err)
-	}
-	if crc32.Checksum(b, castagnoli) != r.crc {
-		return nil, fmt.Errorf("read table of %s at %d: %w", x.name, r.blockPos, ErrCorrupt)
-	}
-	le := binary.LittleEndian
-	gs := make([]group, n)
-	for i := range gs {
-		t := b[i*tableRowLen:]
-		gs[i] = group{base: int64(le.Uint64(t)), newest: int64(le.Uint64(t[8:])), pos: le.Uint32(t[16:]), crc: le.Uint32(t[20:]), n: groupEntries}
-	}
-	gs[n-1].n = int(r.Entries) - (n-1)*groupEntries
-	for i := range gs {
-		end := r.groupsLen
-		if i+1 < n {
-			end = gs[i+1].pos
-		}
-		if end < gs[i].pos || end > r.groupsLen {
-			return nil, fmt.Errorf("read table of %s at %d: %w", x.name, r.blockPos, ErrCorrupt)
-		}
-		gs[i].len = end - gs[i].pos
-	}
-	return gs, nil
-}
-
-// Scan calls fn for a row's entries that reach beyond offset and whose
-// timestamp may be at least minTimestamp (whole groups are passed over), in
-// order, until it returns false.
-func (x *Index) Scan(r *Row, offset, minTimestamp int64, fn func(*Entry) bool) error {
-	if r.Entries == 0 || r.Last < offset || r.MaxTimestamp < minTimestamp {
-		return nil
-	}
-	gs, err := x.table(r)
-	if err != nil {
-		return err
-	}
-	first := max(sort.Search(len(gs), func(i int) bool { return gs[i].base > offset })-1, 0)
-	for _, g := range gs[first:] {
-		if g.newest < minTimestamp {
-			continue
-		}
-		es, err := x.group(r, g)
-		if err != nil {
-			return err
-		}
-		for i := range es {
-			if es[i].Next() > offset && !fn(&es[i]) {
-				return nil
-			}
-		}
-	}
-	return nil
-}
-
-// group reads one group of entries.
-func (x *Index) group(r *Row, g group) ([]Entry, error) {
-	b := make([]byte, g.len)
-	if err := readFull(x.f, b, r.blockPos+int64(g.pos)); err != nil {
-		return nil, fmt.Errorf("read entries of %s: %w", x.name, err)
-	}
-	corrupt := func() error { return fmt.Errorf("read entries of %s at %d: %w", x.name, r.blockPos, ErrCorrupt) }
-	if crc32.Checksum(b, castagnoli) != g.crc || g.n > len(b) {
-		return nil, corrupt()
-	}
-	es := make([]Entry, g.n)
-	d := decoder{b: b}
-	var last Entry
-	for i := range es {
-		es[i] = d.entry(&last)
-		last = es[i]
-	}
-	if d.failed || len(d.b) > 0 {
-		return nil, corrupt()
-	}
-	return es, nil
-}
-
-func (d *decoder) entry(last *Entry) (e Entry) {
-	flags := d.byte()
-	e.Base, e.Epoch = last.Next(), last.Epoch
-	if flags&entryBaseNext == 0 {
-		e.Base += d.varint()
-	}
-	lsn := d.uvarint()
-	pos := lsn
-	if flags&entryLinear == 0 {
-		pos = d.uvarint()
-	}
-	e.LSN, e.Pos = last.LSN+commitlog.LSN(lsn), last.Pos+uint32(pos)
-	e.Size, e.Count = d.length(), d.length()
-	e.MaxTimestamp = last.MaxTimestamp + d.varint()
-	if flags&entrySameEpoch == 0 {
-		e.Epoch += int32(d.varint())
-	}
-	return e
-}
-
-// length reads a uvarint that fits an int32.
-func (d *decoder) length() int32 {
-	v := d.uvarint()
-	if v > math.MaxInt32 {
-		d.failed = true
-		return 0
-	}
-	return int32(v)
 }
 
 // State reads a row's state, nil if it has none.

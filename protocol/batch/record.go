@@ -27,15 +27,24 @@ type RecordHeader struct {
 func Records(b []byte) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		h, err := ParseHeader(b)
-		if err == nil && h.Size() > len(b) {
-			err = ErrShort
-		}
 		if err != nil {
 			yield(Record{}, fmt.Errorf("read records: %w", err))
 			return
 		}
+		RecordsOf(h, b)(yield)
+	}
+}
+
+// RecordsOf is Records for who has parsed the batch's header.
+func RecordsOf(h Header, b []byte) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		if h.Size() > len(b) {
+			yield(Record{}, fmt.Errorf("read records: %w", ErrShort))
+			return
+		}
 		r := recordReader{window: b[HeaderLen:h.Size()]}
 		if c := h.Codec(); c != None {
+			var err error
 			if r.src, err = openStream(c, r.window, DefaultMaxUncompressed); err != nil {
 				yield(Record{}, fmt.Errorf("read records: %w", err))
 				return
@@ -45,7 +54,7 @@ func Records(b []byte) iter.Seq2[Record, error] {
 		}
 		var rec Record
 		for i := range h.NumRecords {
-			if f := r.next(h, &rec); f != sound {
+			if f := r.next(&h, &rec); f != sound {
 				yield(Record{}, fmt.Errorf("read record %d: %w", i, f))
 				return
 			}
@@ -64,7 +73,7 @@ type recordReader struct {
 }
 
 // next reads a record into rec, whose headers' memory it uses again.
-func (r *recordReader) next(h Header, rec *Record) fault {
+func (r *recordReader) next(h *Header, rec *Record) fault {
 	if f := r.fill(maxVarint32); f != sound {
 		return f
 	}
@@ -115,7 +124,7 @@ func (r *recordReader) fill(n int) fault {
 }
 
 // decodeRecord decodes a record; parseRecord has checked all lengths before they are used.
-func decodeRecord(raw []byte, h Header, rec *Record) fault {
+func decodeRecord(raw []byte, h *Header, rec *Record) fault {
 	var m meta
 	if f := parseRecord(raw, &m); f != sound {
 		return f
@@ -152,7 +161,7 @@ func takeBytes(b []byte) (field, rest []byte) {
 	return b[:n:n], b[n:]
 }
 
-func recordTimestamp(h Header, m *meta) int64 {
+func recordTimestamp(h *Header, m *meta) int64 {
 	if h.IsLogAppendTime() {
 		return h.MaxTimestamp
 	}
@@ -182,7 +191,7 @@ func FindTimestamp(b []byte, ts, from int64) (offset, timestamp int64, found boo
 		if f := w.next(&m); f != sound {
 			return 0, 0, false, fmt.Errorf("find timestamp at record %d: %w", i, f)
 		}
-		offset, timestamp = h.BaseOffset+int64(m.offsetDelta), recordTimestamp(h, &m)
+		offset, timestamp = h.BaseOffset+int64(m.offsetDelta), recordTimestamp(&h, &m)
 		if offset >= from && timestamp >= ts {
 			return offset, timestamp, true, nil
 		}
