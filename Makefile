@@ -83,9 +83,10 @@ compat: build ## clients in other languages and recorded exchanges (installs wha
 	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem compat-tests/compat full
 
 .PHONY: image
-image: ## container image IMAGE (mainstem)
-	@command -v docker >/dev/null || { echo "Docker is missing. Type: sudo apt-get install -y docker.io" >&2; exit 1; }
-	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) -f cmd/mainstem/dist/Dockerfile .
+image: ## container image IMAGE (mainstem), by docker or podman
+	@tool=$$(command -v docker || command -v podman) || \
+	  { echo "Docker is missing. Type: sudo apt-get install -y docker.io" >&2; exit 1; }; \
+	BUILDAH_FORMAT=docker "$$tool" build --build-arg VERSION=$(VERSION) -t $(IMAGE) -f cmd/mainstem/dist/Dockerfile .
 
 .PHONY: help
 help: ## this list

@@ -127,7 +127,7 @@ func TestBenchMeasuresABroker(t *testing.T) {
 	for _, acks := range []string{"0", "1", "all"} {
 		r = benchResult{}
 		benchJSON(t, s, &r, "produce", "--duration", "300ms", "--warmup", "100ms", "--rate", "1000", "--acks", acks, "--in-flight", "2", "--compression", "lz4", "--quiet")
-		require.InDelta(t, 300, r.Records, 150)
+		require.LessOrEqual(t, r.Records, int64(400), "at most what was intended, warm-up included")
 		require.EqualValues(t, 300, r.Ack.Count, "all that was intended within the time")
 		require.EqualValues(t, 300, r.Late.Count)
 	}

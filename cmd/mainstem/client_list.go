@@ -50,10 +50,7 @@ type shownReading struct {
 }
 
 func newClientList(c *console) *cobra.Command {
-	o := &clientList{c: c, address: defaultHTTP}
-	if env := c.getenv(httpEnv); env != "" {
-		o.address = env
-	}
+	o := &clientList{c: c, address: httpAddress(c)}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,15 +15,20 @@ import (
 const (
 	defaultHTTP = "127.0.0.1:9644"
 	httpEnv     = "MAINSTEM_HTTP"
+
+	// listenerEnv is where a container's settings name the broker's own listener: its health check finds it there.
+	listenerEnv = "KAFKA_MAINSTEM_HTTP_LISTENER"
 )
+
+// httpAddress is where the broker answers HTTP, if no flag says otherwise.
+func httpAddress(c *console) string {
+	return cmp.Or(c.getenv(httpEnv), c.getenv(listenerEnv), defaultHTTP)
+}
 
 // newReady asks a broker's /ready, for health checks where there is no curl.
 func newReady(c *console) *cobra.Command {
 	var timeout time.Duration
-	address := defaultHTTP
-	if env := c.getenv(httpEnv); env != "" {
-		address = env
-	}
+	address := httpAddress(c)
 	cmd := &cobra.Command{
 		Use:   "ready",
 		Short: "Ask whether a broker serves requests (exit code 0 if it does)",

@@ -20,6 +20,7 @@ func TestReadyTellsByItsExitCode(t *testing.T) {
 	require.Equal(t, outcome{out: "ready\n"}, cli(t, "", nil, "ready", "--http", address))
 	ready = false
 	requireOneLine(t, cli(t, "", map[string]string{httpEnv: address}, "ready"), exitRefused, "is not ready: stopping")
+	requireOneLine(t, cli(t, "", map[string]string{listenerEnv: address}, "ready"), exitRefused, "is not ready: stopping")
 	s.Close()
 	requireOneLine(t, cli(t, "", nil, "ready", "--http", address), exitUnreachable, address, "--http")
 	requireOneLine(t, cli(t, "", nil, "ready", "--http", "no port:"), exitUsage, "host:port")
