@@ -84,9 +84,9 @@ compat: build ## clients in other languages and recorded exchanges (installs wha
 
 .PHONY: image
 image: ## container image IMAGE (mainstem), by docker or podman
-	@tool=$$(command -v docker || command -v podman) || \
-	  { echo "Docker is missing. Type: sudo apt-get install -y docker.io" >&2; exit 1; }; \
-	BUILDAH_FORMAT=docker "$$tool" build --build-arg VERSION=$(VERSION) -t $(IMAGE) -f cmd/mainstem/dist/Dockerfile .
+	@if docker version >/dev/null 2>&1; then tool=docker; elif command -v podman >/dev/null; then tool=podman; \
+	else echo "No Docker answers. Type: sudo apt-get install -y docker.io (or podman)" >&2; exit 1; fi; \
+	BUILDAH_FORMAT=docker $$tool build --build-arg VERSION=$(VERSION) -t $(IMAGE) -f cmd/mainstem/dist/Dockerfile .
 
 .PHONY: help
 help: ## this list
