@@ -30,12 +30,12 @@ const (
 // arrows are the packages of this module, and which others each may import.
 // protocol/batch is the one format on both wire and disk, so everybody may.
 func arrows() map[string][]string {
-	handlers := []string{"broker/config", "broker/metrics", "broker/replica", "controller", "controller/meta", "log", "protocol"}
+	handlers := []string{"broker/config", "broker/metrics", "broker/quota", "broker/replica", "controller", "controller/meta", "log", "protocol"}
 	return map[string][]string{
 		"cmd/mainstem": {"broker", "broker/config", "broker/metrics", "log", "log/vfs"},
 		"broker": {
-			"broker/admin", "broker/clients", "broker/config", "broker/groups", "broker/http", "broker/metrics", "broker/records", "broker/replica",
-			"broker/txns", "controller", "controller/meta", "coordinator", "coordinator/group", "coordinator/txn",
+			"broker/admin", "broker/clients", "broker/config", "broker/groups", "broker/http", "broker/metrics", "broker/quota", "broker/records",
+			"broker/replica", "broker/txns", "controller", "controller/meta", "coordinator", "coordinator/group", "coordinator/txn",
 			"log", "log/vfs", "protocol",
 		},
 		"broker/admin":   handlers,
@@ -49,6 +49,7 @@ func arrows() map[string][]string {
 		"broker/config":              {"controller/meta"},
 		"broker/http":                {},
 		"broker/metrics":             {},
+		"broker/quota":               {"controller/meta"},
 
 		"controller":      {"controller/meta"},
 		"controller/meta": {},
