@@ -44,6 +44,7 @@ type Call struct {
 	ready  func() bool
 	reply  Reply
 	parks  bool
+	alone  bool
 	state  callState
 }
 
@@ -63,6 +64,10 @@ func answered() Reply { return Reply{} }
 // MayPark is said by Submit: Finish may wait long (a long poll), so it never
 // runs on the goroutine that reads the connection.
 func (c *Call) MayPark() { c.parks = true }
+
+// Alone is said by Submit: it is Finish that has the effect, and what comes behind
+// it on the connection is looked at only after that.
+func (c *Call) Alone() { c.alone = true }
 
 // ReadyWhen is said by Submit: ready tells, without waiting, whether Finish
 // would return at once. Answers that are ready together leave in one write.

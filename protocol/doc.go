@@ -20,7 +20,8 @@
 // without memory being taken. Is there more to read, or may a call wait for long
 // (Call.MayPark), the calls go to the connection's second goroutine, the writer,
 // so that reading goes on: then hang-ups are seen, too, and end the Ctx of the
-// calls that wait.
+// calls that wait. A call whose effect comes only with Finish (Call.Alone) holds
+// up what is behind it.
 //
 // # Hostile bytes
 //

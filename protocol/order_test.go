@@ -177,6 +177,44 @@ func TestCallsAreSubmittedWhileEarlierOnesWaitForTheDisk(t *testing.T) {
 	}
 }
 
+func TestNothingOvertakesACallThatIsAlone(t *testing.T) {
+	for _, before := range []int32{0, 1, 5} {
+		submitted, hold := make(chan int32, 9), make(chan struct{})
+		s := serve(t, Options{APIs: []API{{Key: 3, Min: 0, Max: 13, Submit: func(c *Call) Finish {
+			id := c.CorrelationID
+			submitted <- id
+			resp := c.Request.ResponseKind()
+			if *c.ClientID != "alone" {
+				return func() Reply { <-hold; return Reply{Msg: resp} }
+			}
+			c.Alone()
+			return func() Reply { <-hold; submitted <- -id; return Reply{None: true} }
+		}}}})
+		c := dial(t, s, "PLAINTEXT")
+		var sent []byte
+		for id := range before {
+			sent = append(sent, frameOf(metadataOf(9), id, "c")...)
+		}
+		sent = append(sent, frameOf(metadataOf(9), 10, "alone")...)
+		sent = append(sent, frameOf(metadataOf(9), 20, "alone")...)
+		sent = append(sent, frameOf(metadataOf(9), 30, "c")...)
+		c.send(sent)
+		for id := range before {
+			require.Equal(t, id, <-submitted)
+		}
+		require.Equal(t, int32(10), <-submitted)
+		require.Never(t, func() bool { return len(submitted) > 0 }, 30*time.Millisecond, 5*time.Millisecond)
+		close(hold)
+		for _, want := range []int32{-10, 20, -20, 30} {
+			require.Equal(t, want, <-submitted)
+		}
+		for id := range before {
+			c.answer(metadataOf(9), id)
+		}
+		c.answer(metadataOf(9), 30)
+	}
+}
+
 // A request of which only a part has come is read on while the one before it
 // waits.
 func TestReadingGoesOnWhenMoreHasCome(t *testing.T) {

@@ -289,9 +289,26 @@ func (c *conn) submit(call *Call) error {
 	if call.row.Detached {
 		c.srv.detach(call)
 	}
+	alone := call.alone
 	c.batch = append(c.batch, call)
 	c.bytes += call.size
 	c.parks = c.parks || call.parks
+	if alone {
+		return c.settle()
+	}
+	return nil
+}
+
+// settle waits until everything that was submitted is finished.
+func (c *conn) settle() error {
+	c.deliver(false)
+	for c.pending.Load() > 0 {
+		select {
+		case <-c.room:
+		case <-c.ctx.Done():
+			return errDrained
+		}
+	}
 	return nil
 }
 

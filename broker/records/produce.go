@@ -41,6 +41,7 @@ type produce struct {
 
 	// Method values, made once.
 	finishFunc  protocol.Finish
+	silentFunc  protocol.Finish
 	readyFunc   func() bool
 	releaseFunc func()
 }
@@ -83,7 +84,7 @@ type failure struct {
 
 func (h *Handlers) newProduce() *produce {
 	p := &produce{h: h}
-	p.finishFunc, p.readyFunc, p.releaseFunc = p.finish, p.ready, p.release
+	p.finishFunc, p.silentFunc, p.readyFunc, p.releaseFunc = p.finish, p.finishSilent, p.ready, p.release
 	return p
 }
 
@@ -127,19 +128,31 @@ func (h *Handlers) submitProduce(c *protocol.Call) protocol.Finish {
 	return p.finishFunc
 }
 
-// unanswered ends a request of acks=0. The only way to tell the client of an error
-// is to hang up.
+// unanswered ends a request of acks=0. One that waits for its transaction's
+// coordinator takes its turn behind those that do so before it; what comes behind
+// it, such as the end of the transaction, must not overtake it.
 func (p *produce) unanswered() protocol.Finish {
+	if p.joining != nil {
+		p.call.Alone()
+		return p.silentFunc
+	}
+	c := p.call
+	if r := p.finishSilent(); r.Close {
+		return c.Reply(r)
+	}
+	return c.None()
+}
+
+// finishSilent appends what has waited. The only way to tell the client of an error
+// is to hang up.
+func (p *produce) finishSilent() protocol.Reply {
 	p.join()
-	c, failed := p.call, p.failed
+	failed := p.failed
 	if p.appended > 0 {
 		p.h.replicas.Kick()
 	}
 	p.release()
-	if failed {
-		return c.Reply(protocol.Reply{None: true, Close: true})
-	}
-	return c.None()
+	return protocol.Reply{None: true, Close: failed}
 }
 
 // collect makes a row of each partition and cuts its batch out of the bytes. It

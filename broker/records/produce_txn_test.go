@@ -216,6 +216,28 @@ func TestTwoTransactionalProducersInOneRequest(t *testing.T) {
 	require.Equal(t, []int16{0, 0}, r.codes(txnRequest(12, id, txnBatch(t, 5, 0, 0), spec{}.build(t))), "beside a plain batch")
 }
 
+func TestUnacknowledgedTransactionalProduceOvertakesNobody(t *testing.T) {
+	r, c, id := newTxnRig(t)
+	release := make(chan struct{})
+	c.before = func() { <-release }
+	cl := r.dial()
+	var requests []*kmsg.ProduceRequest
+	for i := range int32(6) {
+		req := txnRequest(12, id, txnBatch(t, 5, 0, i))
+		if i%2 == 1 {
+			req.Acks = 0
+		}
+		requests = append(requests, req)
+		cl.send(req)
+	}
+	close(release)
+	for i := 0; i < len(requests); i += 2 {
+		row := cl.receive(requests[i]).(*kmsg.ProduceResponse).Topics[0].Partitions[0]
+		require.Zero(t, row.ErrorCode)
+		require.EqualValues(t, i, row.BaseOffset)
+	}
+}
+
 func TestUnacknowledgedTransactionalProduceWaitsInItsTurn(t *testing.T) {
 	r, c, id := newTxnRig(t)
 	cl := r.dial()
