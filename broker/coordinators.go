@@ -40,7 +40,7 @@ func (b *Broker) enlist(e records.Enlistment) records.Enlisting {
 		places[i] = txn.Place{Topic: p.Topic, Partition: p.Partition}
 	}
 	if e.Add {
-		return b.txns.Enlist(e.TransactionalID, producer, places)
+		return b.txns.Enlist(e.TransactionalID, producer, places, e.Patience)
 	}
 	return b.txns.Verify(e.TransactionalID, producer, places)
 }

@@ -2,7 +2,7 @@ package config
 
 // transactionsRows are the broker configs of the transaction coordinator.
 var transactionsRows = []row{
-	{"add.partitions.to.txn.retry.backoff.max.ms", intT, "100", static, atLeast(0), "Longest time that a produce retries to join its transaction."},
+	{"add.partitions.to.txn.retry.backoff.max.ms", intT, "100", static, atLeast(0), "Longest time that adding partitions waits for the end of the transaction before; a produce waits for its own timeout."},
 	{"add.partitions.to.txn.retry.backoff.ms", intT, "20", static, atLeast(1), "Rest between such retries."},
 	{"transaction.abort.timed.out.transaction.cleanup.interval.ms", intT, "10000", static, atLeast(1), "Time between looks for transactions that took too long."},
 	{"transaction.max.timeout.ms", intT, "900000", static, atLeast(1), "Longest timeout that a transaction may ask for."},

@@ -35,6 +35,8 @@ type Enlistment struct {
 	// Add has the partitions added; else they must be in the transaction already.
 	Add        bool
 	Partitions []TopicPartition
+	// Patience is how long the markers of the transaction before may be waited for.
+	Patience time.Duration
 }
 
 // TopicPartition names a partition.
@@ -115,7 +117,7 @@ func (p *produce) enlist() {
 	h, _ := batch.ParseHeader(p.enlisted[0].valid) // It was parsed before.
 	e := Enlistment{
 		TransactionalID: *p.req.TransactionalID, ProducerID: h.ProducerID, ProducerEpoch: h.ProducerEpoch,
-		Add: p.req.Version >= produceAdds, Partitions: make([]TopicPartition, len(p.enlisted)),
+		Add: p.req.Version >= produceAdds, Partitions: make([]TopicPartition, len(p.enlisted)), Patience: time.Until(p.joinDeadline()),
 	}
 	for i, r := range p.enlisted {
 		e.Partitions[i] = TopicPartition{r.found.Name, r.index}

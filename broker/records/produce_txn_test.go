@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -19,6 +20,8 @@ import (
 type coordinated struct {
 	mu    sync.Mutex
 	asked []Enlistment
+	// patience is that of the last question.
+	patience time.Duration
 	// errs are the answers by partition, the rest is fine; before is called before
 	// an answer.
 	errs   map[int32]error
@@ -33,6 +36,7 @@ type coordinatedAnswer struct {
 func (c *coordinated) enlist(e Enlistment) Enlisting {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.patience, e.Patience = e.Patience, 0
 	c.asked = append(c.asked, e)
 	return coordinatedAnswer{c, e}
 }
@@ -90,6 +94,11 @@ func TestFirstBatchOfATransactionAsksTheCoordinator(t *testing.T) {
 	require.Equal(t, []int16{0}, r.codes(txnRequest(12, id, txnBatch(t, 5, 0, 1))))
 	require.Len(t, c.asked, 1, "a repeated batch")
 	require.EqualValues(t, 2, r.Partition("a", 0).Log().End())
+	patient := txnRequest(12, id, txnBatch(t, 6, 0, 0))
+	patient.TimeoutMillis = 30_000
+	require.Equal(t, []int16{0}, r.codes(patient))
+	require.Greater(t, c.patience, 20*time.Second, "as long as the client waits")
+	c.asked = c.asked[:1]
 
 	r.append("a", batch.Marker{Type: batch.Commit, ProducerID: 5, Timestamp: 1}.Batch())
 	require.Equal(t, []int16{0, 0}, r.codes(txnRequest(11, id, txnBatch(t, 5, 0, 2), txnBatch(t, 5, 0, 2))))

@@ -2,6 +2,7 @@ package txns
 
 import (
 	"context"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -17,9 +18,10 @@ type Enlisting struct {
 }
 
 // Enlist adds partitions to a producer's transaction for a client that speaks
-// version 2 of transactions.
-func (h *Handlers) Enlist(id string, producer coordinator.Producer, places []txn.Place) *Enlisting {
-	return h.ask(txn.Add{ID: id, Producer: producer, Version: txn.Version2, Places: places}, false)
+// version 2 of transactions. While the transaction before is being ended it waits,
+// with patience: such a client has been told that it may begin with the next one.
+func (h *Handlers) Enlist(id string, producer coordinator.Producer, places []txn.Place, patience time.Duration) *Enlisting {
+	return h.ask(txn.Add{ID: id, Producer: producer, Version: txn.Version2, Places: places, Patience: patience}, false)
 }
 
 // Verify asks whether partitions are in a producer's transaction.

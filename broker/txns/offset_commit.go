@@ -160,7 +160,7 @@ func (o *offsetCommit) enlist() error {
 	places := []txn.Place{{Topic: OffsetsTopic, Partition: partition}}
 	switch {
 	case o.req.Version >= commitAdds:
-		o.enlisting = o.h.Enlist(o.req.TransactionalID, o.producer, places)
+		o.enlisting = o.h.Enlist(o.req.TransactionalID, o.producer, places, o.h.live.Millis("offsets.commit.timeout.ms"))
 	case o.h.live.Bool("transaction.partition.verification.enable"):
 		o.enlisting = o.h.Verify(o.req.TransactionalID, o.producer, places)
 	}

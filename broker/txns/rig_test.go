@@ -141,7 +141,7 @@ func (r *rig) init(id string) coordinator.Producer {
 // add adds partitions for a client of version 2.
 func (r *rig) add(id string, p coordinator.Producer, places ...txn.Place) {
 	r.t.Helper()
-	for _, err := range r.h.Enlist(id, p, places).Wait(r.t.Context(), nil) {
+	for _, err := range r.h.Enlist(id, p, places, 0).Wait(r.t.Context(), nil) {
 		require.NoError(r.t, err)
 	}
 }

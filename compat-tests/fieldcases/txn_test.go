@@ -161,6 +161,22 @@ func TestEndAndProduceAtOnce(t *testing.T) {
 	}
 }
 
+// TestProduceRightAfterAnEnd: a client that was told of its next epoch begins with
+// it at once. However long the markers of the transaction before take, it is not
+// told to try again.
+func TestProduceRightAfterAnEnd(t *testing.T) {
+	rounds := number(t, "MAINSTEM_TXN_RACES", 150)
+	node := harness.Start(t)
+	c := frames.Dial(t, node.Address)
+	c.Create(1, "t")
+	p := newTxnProducer(t, node.Address, "a", time.Minute)
+	for round := range rounds {
+		require.Zero(t, p.produce(12, "t", fmt.Sprint(round)), "round %d", round)
+		require.Zero(t, p.end(5, round%3 > 0), "round %d", round)
+	}
+	stable(t, c, "t")
+}
+
 // TestPipelinedTransactionalProduces: a client sends ahead while the first batch
 // waits for the coordinator; all are stored, in their order.
 func TestPipelinedTransactionalProduces(t *testing.T) {

@@ -92,9 +92,10 @@ func (s *stage) init(a *args) {
 	await(s, p, showOutcome("init "+r.ID))
 }
 
-// add ID PRODUCER topic/partition... [v=0].
+// add ID PRODUCER topic/partition... [v=0] [patience=100ms].
 func (s *stage) add(a *args) {
 	r := Add{ID: a.words[0], Producer: a.producer(1), Version: int16(a.num("v", 0)), Places: a.places(2)}
+	r.Patience = a.duration("patience", 0)
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *Promise) { m.AddPartitions(t, r, p) })
 	await(s, p, showOutcome("add "+r.ID))
 }

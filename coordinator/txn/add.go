@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/mainstem/mainstem/coordinator"
@@ -13,6 +15,9 @@ type Add struct {
 	// Version is the version of transactions that the client speaks.
 	Version int16
 	Places  []Place
+	// Patience is how long the request waits for markers of the transaction before
+	// it; 0 is as long as the settings say.
+	Patience time.Duration
 }
 
 // AddPartitions serves an AddPartitionsToTxn.
@@ -24,7 +29,7 @@ func (m *Machine) AddPartitions(t *coordinator.Turn, r Add, p *Promise) {
 	}
 	switch {
 	case x.state.ending():
-		x.park(t, p, func(t *coordinator.Turn) { m.AddPartitions(t, r, p) })
+		x.park(t, p, r.Patience, func(t *coordinator.Turn) { m.AddPartitions(t, r, p) })
 		return
 	case x.state == Ongoing && x.places.hasAll(r.Places):
 	default:

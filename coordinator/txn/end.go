@@ -63,7 +63,7 @@ func (m *Machine) endVersion2(t *coordinator.Turn, r End, p *Promise) error {
 	repeated := x.repeats(r.Producer)
 	switch {
 	case x.state.ending() && r.Producer == x.afterwards():
-		x.park(t, p, func(t *coordinator.Turn) { m.EndTxn(t, r, p) })
+		x.park(t, p, 0, func(t *coordinator.Turn) { m.EndTxn(t, r, p) })
 		return nil
 	case x.producer != r.Producer.ID && !repeated:
 		return kerr.InvalidProducerIDMapping

@@ -40,7 +40,7 @@ func (m *Machine) InitProducerID(t *coordinator.Turn, r Init, p *Promise) {
 		x.fence(t)
 	}
 	if x.state.ending() {
-		x.park(t, p, func(t *coordinator.Turn) { m.InitProducerID(t, r, p) })
+		x.park(t, p, 0, func(t *coordinator.Turn) { m.InitProducerID(t, r, p) })
 		return
 	}
 	x.renew(t, r, p)

@@ -2,6 +2,7 @@ package txn
 
 import (
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -17,9 +18,11 @@ type parked struct {
 }
 
 // park has a request served again when the transaction has ended, or refused when
-// that takes too long.
-func (x *txn) park(t *coordinator.Turn, p *Promise, again func(t *coordinator.Turn)) {
-	patience := x.m.opts.Settings().Patience
+// that takes longer than its patience; 0 is that of the settings.
+func (x *txn) park(t *coordinator.Turn, p *Promise, patience time.Duration, again func(t *coordinator.Turn)) {
+	if patience == 0 {
+		patience = x.m.opts.Settings().Patience
+	}
 	if patience <= 0 {
 		refuse(t, p, kerr.ConcurrentTransactions)
 		return
