@@ -111,6 +111,10 @@ func (s *Server) awaitSlot(ln *listener) bool {
 
 // admit starts a connection, or closes it if a limit does not allow it.
 func (s *Server) admit(ln *listener, nc net.Conn) {
+	ip := addrOf(nc.RemoteAddr())
+	if s.tooSoon(ln, nc, ip) {
+		return
+	}
 	if d := s.gate.delay(ln.Name, time.Now()); d > 0 {
 		s.reject(Rejection{Listener: ln.Name, Remote: nc.RemoteAddr(), Limit: "max.connection.creation.rate"})
 		if !wait(s.accepting, d) {
@@ -118,13 +122,36 @@ func (s *Server) admit(ln *listener, nc net.Conn) {
 			return
 		}
 	}
-	ip := addrOf(nc.RemoteAddr())
 	if !s.gate.enter(ln.Name, ip) {
 		s.reject(Rejection{Listener: ln.Name, Remote: nc.RemoteAddr(), Limit: "max.connections.per.ip"})
 		_ = nc.Close()
 		return
 	}
 	s.start(ln, nc, ip)
+}
+
+// tooSoon holds an address to its quota on connections: beyond it the connection is
+// closed, after a while.
+func (s *Server) tooSoon(ln *listener, nc net.Conn, ip netip.Addr) bool {
+	ask := s.opts.Quotas.Connection
+	if ask == nil {
+		return false
+	}
+	d := ask(ip)
+	if d <= 0 {
+		return false
+	}
+	s.reject(Rejection{Listener: ln.Name, Remote: nc.RemoteAddr(), Limit: "connection_creation_rate"})
+	if s.held.Add(1) > maxHeld {
+		s.held.Add(-1)
+		_ = nc.Close()
+		return true
+	}
+	s.alarms.set(time.Now().Add(d), func() {
+		_ = nc.Close()
+		s.held.Add(-1)
+	})
+	return true
 }
 
 func (s *Server) reject(r Rejection) {

@@ -45,7 +45,15 @@ type Call struct {
 	reply  Reply
 	parks  bool
 	alone  bool
-	state  callState
+
+	// throttle is how long the client has to wait. timed says that busy, the time
+	// of Submit, and what has gone by since are still to be counted for its quota.
+	throttle time.Duration
+	timed    bool
+	busy     time.Duration
+	since    time.Time
+
+	state callState
 }
 
 // callState says how far a call was brought by Submit.
@@ -99,6 +107,10 @@ func (c *Call) Draining() <-chan struct{} {
 	return c.conn.srv.draining
 }
 
+// Size is the number of bytes of the request, its length aside; 0 for one that came
+// by no connection.
+func (c *Call) Size() int { return c.size }
+
 // ErrorCode is the package's ErrorCode. It tells Events of the code, and an
 // error that clients see as -1 is reported through Events.UnknownError.
 func (c *Call) ErrorCode(err error) (code int16, message *string) {
@@ -134,6 +146,9 @@ func (c *Call) isReady() bool {
 // complete waits for the call's reply.
 func (c *Call) complete() Reply {
 	if c.state == callOpen {
+		if c.timed && !c.parks && c.isReady() {
+			c.since = time.Now()
+		}
 		c.reply, c.state = c.finish(), callAnswered
 	}
 	return c.reply

@@ -62,6 +62,10 @@ type conn struct {
 	writing atomic.Bool   // a write is going on
 	holding atomic.Bool   // a request's memory was taken, its bytes are to come
 	killed  atomic.Pointer[error]
+
+	// muted is until when the connection is not to be read, since the server has
+	// begun; 0 if it is.
+	muted atomic.Int64
 }
 
 func newConn(s *Server, ln *listener, nc net.Conn) *conn {

@@ -23,6 +23,13 @@
 // calls that wait. A call whose effect comes only with Finish (Call.Alone) holds
 // up what is behind it.
 //
+// # Quotas
+//
+// A client beyond a quota is answered at once and told how long to wait, and its
+// connection is muted: what it sends meanwhile is not submitted. A handler says so
+// by Call.Throttle; the time that requests take is counted here, if somebody wants
+// to know. One goroutine with one timer ends the waiting of all.
+//
 // # Hostile bytes
 //
 // Every length is compared with what is there before memory is taken for it. A
@@ -53,7 +60,7 @@
 //
 // # Lock order
 //
-// Server.mu, gate.mu and budget.mu are leaves: none is held while another is
+// Server.mu, gate.mu, budget.mu and alarms.mu are leaves: none is held while another is
 // taken, while a handler or an event runs, or during I/O; closing a socket is
 // the exception.
 package protocol

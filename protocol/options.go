@@ -43,6 +43,8 @@ type Options struct {
 	// Crowded tells whether requests wait for memory that answers hold. Clients
 	// that do not take theirs are cut off then. Nil means never.
 	Crowded func() bool
+	// Quotas delay clients.
+	Quotas Quotas
 	// Events tells what happens.
 	Events Events
 }

@@ -48,6 +48,7 @@ func (o *outbox) full() bool {
 // finish waits for a call's reply and takes it in.
 func (o *outbox) finish(call *Call) {
 	r := call.complete()
+	o.throttle(call, r)
 	before := o.size
 	var end error
 	switch {

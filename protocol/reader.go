@@ -27,8 +27,16 @@ const (
 // ends it.
 func (c *conn) read() error {
 	for {
+		if err := c.heard(); err != nil {
+			return err
+		}
 		call, err := c.next()
 		if err != nil {
+			return err
+		}
+		// An answer may have muted the connection while the request came.
+		if err := c.heard(); err != nil {
+			c.srv.recycle(call)
 			return err
 		}
 		if err := c.submit(call); err != nil {
@@ -273,7 +281,7 @@ func (c *conn) intern(id []byte) *string {
 // submit gives a call to its handler, in its turn.
 func (c *conn) submit(call *Call) error {
 	if call.row.serves(call.Version) {
-		call.finish = call.row.Submit(call)
+		call.finish = c.timedSubmit(call)
 	} else {
 		call.finish = c.srv.table.unknownVersion(call)
 	}

@@ -22,6 +22,9 @@ type Server struct {
 	// frames, and what they were decoded to.
 	frames, decodes budget
 
+	begun  time.Time
+	alarms *alarms
+	held   atomic.Int32 // connections that wait to be closed unserved
 	lastID atomic.Uint64
 	tick   atomic.Uint32 // counts the sweeper's rounds
 	period time.Duration // of a round
@@ -33,7 +36,7 @@ type Server struct {
 	mu    sync.Mutex
 	conns map[*conn]struct{}
 
-	// running are the listeners, the connections and the sweeper.
+	// running are the listeners, the connections, the sweeper and the alarms.
 	running sync.WaitGroup
 }
 
@@ -46,7 +49,7 @@ func Listen(o Options) (*Server, error) {
 	}
 	s := &Server{
 		opts: o, table: table, gate: newGate(o.Limits, connectionsOf(o.OpenFiles)),
-		draining: make(chan struct{}), conns: map[*conn]struct{}{}, period: sweepPeriod,
+		begun: time.Now(), alarms: newAlarms(), draining: make(chan struct{}), conns: map[*conn]struct{}{}, period: sweepPeriod,
 	}
 	s.frames.limit = int64(o.MaxTotalBytes)
 	s.decodes.limit = int64(o.MaxTotalBytes)
@@ -65,6 +68,7 @@ func Listen(o Options) (*Server, error) {
 // Serve starts serving and returns at once.
 func (s *Server) Serve() {
 	s.running.Add(len(s.listeners) + 1)
+	s.running.Go(func() { s.alarms.run(s.draining) })
 	for _, ln := range s.listeners {
 		go s.accept(ln)
 	}
