@@ -55,11 +55,14 @@ fmt: ## format as check wants it
 	@$(GO) run $(LINT) fmt ./...
 
 .PHONY: race
-race: ## all tests under the race detector (needs a C compiler)
+race: ## all tests, and the broker that they start, under the race detector (needs a C compiler)
 	@command -v gcc >/dev/null || command -v cc >/dev/null || \
 	  { echo "The race detector needs a C compiler. Type: sudo apt-get install -y gcc libc6-dev" >&2; exit 1; }
-	@CGO_ENABLED=1 $(GO) test -race ./...
-	@CGO_ENABLED=1 $(GO) -C compat-tests test -race ./...
+	@export CGO_ENABLED=1 GORACE=halt_on_error=1; failed=; \
+	echo "== Mainstem"; $(GO) test -race -timeout 30m ./... || failed=1; \
+	$(GO) build -race -o bin/mainstem-race ./cmd/mainstem; \
+	echo "== compat-tests"; MAINSTEM_BIN=$(CURDIR)/bin/mainstem-race $(GO) -C compat-tests test -race -timeout 60m ./... || failed=1; \
+	[ -z "$$failed" ] || { echo "race: something failed, see above" >&2; exit 1; }
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (30s, or 20000x inputs) each
