@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -96,6 +98,8 @@ type txnLoad struct {
 	history *txnHistory
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
+	// transformed counts the transactions that transformers have committed.
+	transformed atomic.Int64
 }
 
 // Topics of the load, and how many partitions each has.
@@ -108,13 +112,16 @@ const (
 type transformer struct {
 	name, to string
 	group    []kgo.Opt
+	// static members take their places up again at once when their clients are
+	// replaced; others' are free after their sessions.
+	static bool
 }
 
 // transformers are a classic group and one whose partitions the broker assigns.
 func transformers() []transformer {
 	return []transformer{
-		{"transformers", "result", []kgo.Opt{kgo.SessionTimeout(6 * time.Second), kgo.HeartbeatInterval(200 * time.Millisecond)}},
-		{"broker-transformers", "broker-result", []kgo.Opt{kgo.ServerSideBalancer()}},
+		{name: "transformers", to: "result", static: true, group: []kgo.Opt{kgo.SessionTimeout(session), kgo.HeartbeatInterval(200 * time.Millisecond)}},
+		{name: "broker-transformers", to: "broker-result", group: []kgo.Opt{kgo.ServerSideBalancer()}},
 	}
 }
 
@@ -203,8 +210,12 @@ func (l *txnLoad) feed(ctx context.Context, rng *rand.Rand) {
 // transform reads the source and writes each record to the result, exactly once,
 // as a member of a group. Some of its transactions it aborts.
 func (l *txnLoad) transform(ctx context.Context, id string, as transformer, rng *rand.Rand) {
+	own := slices.Clone(as.group)
+	if as.static {
+		own = append(own, kgo.InstanceID(id))
+	}
 	for ctx.Err() == nil {
-		s, err := kgo.NewGroupTransactSession(l.options(append(as.group,
+		s, err := kgo.NewGroupTransactSession(l.options(append(own,
 			kgo.TransactionalID(id), kgo.TransactionTimeout(10*time.Second),
 			kgo.ConsumerGroup(as.name), kgo.ConsumeTopics(sourceTopic), kgo.RequireStableFetchOffsets(),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
@@ -255,7 +266,10 @@ func (l *txnLoad) transformSome(ctx context.Context, s *kgo.GroupTransactSession
 	}
 	endCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
-	_, err := s.End(endCtx, how)
+	done, err := s.End(endCtx, how)
+	if done && err == nil {
+		l.transformed.Add(1)
+	}
 	return err
 }
 
