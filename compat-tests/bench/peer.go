@@ -14,194 +14,149 @@ import (
 
 // peerRun compares brokers.
 type peerRun struct {
-	brokers   []string
-	rounds    int
-	seconds   time.Duration
-	scenarios []string
-	counts    []int // of partitions
-	patience  time.Duration
-	work      string
-	results   string
+	patience time.Duration
+	attempts int
+	limit    time.Duration
+	work     string
+	results  string
 
-	report peerReport
-	now    string // the broker that is measured
+	file    string // where the report goes
+	report  peerReport
+	now     string // the broker that is measured
+	pending []figured
+
+	live    broker // a warm process, and for whom
+	liveDir string
+	liveOf  step
+
+	began          time.Time
+	took, expected time.Duration // of the steps that are done
+	spare          time.Duration // what repeats may take
+}
+
+func (p *peerRun) seconds() time.Duration {
+	return time.Duration(p.report.Seconds * float64(time.Second))
+}
+
+// add notes a figure of the step that runs.
+func (p *peerRun) add(group, name, metric string, value float64, m measured) {
+	fmt.Printf("   %s, %s: %s %s\n", group, name, number(value), metric)
+	p.pending = append(p.pending, figured{p.now, group, name, metric, sample{Value: value, Others: m.others}})
 }
 
 func peerCommand(ctx context.Context, args []string) error {
-	p, err := parsePeer(args)
+	p, only, err := parsePeer(args)
 	if err != nil {
 		return err
+	}
+	if only != nil {
+		return only()
 	}
 	if err := os.MkdirAll(p.work, 0o755); err != nil {
 		return err
 	}
-	p.report = peerReport{Date: time.Now().UTC().Format(time.RFC3339), Brokers: p.brokers, Seconds: p.seconds.Seconds(), Rounds: p.rounds}
-	if p.report.Machine, err = machineFacts(p.work); err != nil {
-		return err
-	}
-	for round := range p.rounds {
-		for _, name := range p.brokers {
-			fmt.Printf("== round %d of %d: %s\n", round+1, p.rounds, name)
-			if err := p.round(ctx, name); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
+	if p.report.Date == "" {
+		p.report.Date = time.Now().UTC().Format(time.RFC3339)
+		if p.report.Machine, err = machineFacts(p.work); err != nil {
+			return err
+		}
+		if p.file, err = newFile(p.results, p.report.Date); err != nil {
+			return err
 		}
 	}
+	p.began = time.Now()
+	fmt.Printf("%s; an interrupted run goes on with -resume %s\n", p.file, p.file)
+	ran := p.run(ctx)
 	p.report.print(os.Stdout)
-	files, err := p.report.save(p.results)
-	if err != nil {
-		return err
+	files, err := p.report.plots(p.results)
+	fmt.Printf("written to %s in %v\n", strings.Join(append([]string{p.file}, files...), ", "), time.Since(p.began).Round(time.Second))
+	return errors.Join(ran, err)
+}
+
+// newFile names a report of this day that does not exist yet.
+func newFile(dir, date string) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
 	}
-	fmt.Println("written to", strings.Join(files, ", "))
+	for i := 1; ; i++ {
+		name := date[:len("2006-01-02")] + "-peer.json"
+		if i > 1 {
+			name = fmt.Sprintf("%s-peer-%d.json", date[:len("2006-01-02")], i)
+		}
+		file := filepath.Join(dir, name)
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			return file, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+}
+
+// parsePeer reads the command line; only, if there is one, is what to do instead
+// of measuring.
+func parsePeer(args []string) (p *peerRun, only func() error, err error) {
+	p = &peerRun{}
+	fs := flag.NewFlagSet("peer", flag.ContinueOnError)
+	brokers := fs.String("brokers", "kafka,mainstem", "what to compare, of "+strings.Join(peerNames(), ",")+"; ratios are to the first")
+	chosen := fs.String("scenarios", strings.Join(usualScenarios(), ","), "what to measure")
+	resume := fs.String("resume", "", "report of an interrupted run to go on with, as it was begun")
+	readme := fs.Bool("readme", false, "write the newest report's table and plots into the README; measure nothing")
+	fs.Float64Var(&p.report.Seconds, "seconds", 5, "length of each measurement")
+	fs.IntVar(&p.report.Rounds, "rounds", 3, "rounds; medians are shown")
+	fs.DurationVar(&p.limit, "limit", 0, "begin nothing that would not end in this time; 0 is none")
+	fs.IntVar(&p.attempts, "attempts", 3, "how often to measure at most when other work used over 0.3 cores meanwhile")
+	fs.DurationVar(&p.patience, "patience", 30*time.Second, "how long to wait for other work to end before a repeat")
+	fs.DurationVar(&p.report.Rest, "rest", time.Minute, "how long idle brokers are left alone, and then watched")
+	fs.IntVar(&p.report.Starts, "starts", 5, "starts of which the best counts")
+	fs.Int64Var(&p.report.Fill, "fill", 1<<30, "bytes to read hot and cold; a start after kill -9 finds twice as many")
+	fs.StringVar(&p.work, "work", "work", "folder for the brokers' data, removed afterwards")
+	fs.StringVar(&p.results, "results", "results", "folder for figures and plots")
+	fs.Usage = func() { peerUsage(fs) }
+	if err := fs.Parse(args); err != nil {
+		return nil, nil, err
+	}
+	if *readme {
+		return p, func() error { return updateReadme("../../README.md", p.results) }, nil
+	}
+	if p.work, err = filepath.Abs(p.work); err != nil {
+		return nil, nil, err
+	}
+	if *resume != "" {
+		p.file = *resume
+		p.report, err = readPeerReport(*resume)
+		return p, nil, err
+	}
+	p.report.Brokers, p.report.Scenarios = strings.Split(*brokers, ","), strings.Split(*chosen, ",")
+	if p.report.Rounds < 1 || p.report.Seconds <= 0 || p.attempts < 1 || p.report.Starts < 1 {
+		return nil, nil, errors.New("-rounds, -seconds, -attempts and -starts are above 0")
+	}
+	return p, nil, p.report.check()
+}
+
+// check refuses names that do not exist.
+func (r *peerReport) check() error {
+	for _, b := range r.Brokers {
+		if !slices.Contains(peerNames(), b) {
+			return fmt.Errorf("there is no broker %q; they are %s", b, strings.Join(peerNames(), ", "))
+		}
+	}
+	for _, s := range r.Scenarios {
+		if scenarioNamed(s) == nil {
+			return fmt.Errorf("there is no scenario %q; peer -h lists them", s)
+		}
+	}
 	return nil
 }
 
-func parsePeer(args []string) (*peerRun, error) {
-	p := &peerRun{}
-	fs := flag.NewFlagSet("peer", flag.ContinueOnError)
-	var names []string
+func peerUsage(fs *flag.FlagSet) {
+	fmt.Fprintln(fs.Output(), "usage: compat-tests/bench/peer [flags]\nscenarios:")
 	for _, s := range peerScenarios() {
-		names = append(names, s.name)
+		about := s.about
+		if s.rare {
+			about += " (only when named)"
+		}
+		fmt.Fprintf(fs.Output(), "  %-17s %s\n", s.name, about)
 	}
-	brokers := fs.String("brokers", "kafka,mainstem", "what to compare, of "+strings.Join(peerNames(), ",")+"; ratios are to the first")
-	chosen := fs.String("scenarios", strings.Join(names, ","), "what to measure")
-	counts := fs.String("counts", "1,10,100,1000", "numbers of partitions of the scenario partitions")
-	seconds := fs.Int("seconds", 5, "length of each measurement")
-	fs.IntVar(&p.rounds, "rounds", 3, "rounds; medians are shown")
-	fs.DurationVar(&p.patience, "patience", time.Minute, "how long to wait for other work to end before a measurement, and how often, three times, to repeat a disturbed one")
-	fs.StringVar(&p.work, "work", "work", "folder for the brokers' data, removed afterwards")
-	fs.StringVar(&p.results, "results", "results", "folder for figures and plots")
-	if err := fs.Parse(args); err != nil {
-		return nil, err
-	}
-	p.seconds = time.Duration(*seconds) * time.Second
-	p.brokers, p.scenarios = strings.Split(*brokers, ","), strings.Split(*chosen, ",")
-	for _, b := range p.brokers {
-		if !slices.Contains(peerNames(), b) {
-			return nil, fmt.Errorf("there is no broker %q; they are %s", b, strings.Join(peerNames(), ", "))
-		}
-	}
-	for _, s := range p.scenarios {
-		if !slices.Contains(names, s) {
-			return nil, fmt.Errorf("there is no scenario %q; they are %s", s, strings.Join(names, ", "))
-		}
-	}
-	for word := range strings.SplitSeq(*counts, ",") {
-		var n int
-		if _, err := fmt.Sscanf(word, "%d", &n); err != nil || n < 1 {
-			return nil, fmt.Errorf("-counts %q: %q is no number of partitions", *counts, word)
-		}
-		p.counts = append(p.counts, n)
-	}
-	var err error
-	p.work, err = filepath.Abs(p.work)
-	return p, err
-}
-
-// round starts a broker anew and measures everything once.
-func (p *peerRun) round(ctx context.Context, name string) error {
-	dir, err := os.MkdirTemp(p.work, "peer-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	b, err := newBroker(name, dir)
-	if err != nil {
-		return err
-	}
-	p.now = name
-	first, err := b.start(ctx)
-	if err != nil {
-		return err
-	}
-	defer b.kill()
-	for _, s := range peerScenarios() {
-		if !slices.Contains(p.scenarios, s.name) {
-			continue
-		}
-		fmt.Printf("   %s\n", s.name)
-		if s.name == "start" {
-			p.report.add(p.now, "start", "empty", "s to first ack", sample{Value: first.Seconds()})
-		}
-		if err := s.run(ctx, p, b); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-	}
-	return b.stop()
-}
-
-// measured is what one measurement needed of the machine.
-type measured struct {
-	broker time.Duration // CPU time
-	others float64       // cores that neither the broker nor the load used
-}
-
-// measure runs fn, again if other work disturbed it.
-func (p *peerRun) measure(ctx context.Context, b broker, fn func() error) (m measured, err error) {
-	const attempts = 3
-	for range attempts {
-		if err := awaitQuiet(ctx, p.patience); err != nil {
-			return m, err
-		}
-		cpu, err := cpuTime(b.pid())
-		if err != nil {
-			return m, err
-		}
-		began, machine, own := time.Now(), machineCPU(), ownCPU()
-		if err := fn(); err != nil {
-			return m, err
-		}
-		took := time.Since(began).Seconds()
-		after, err := cpuTime(b.pid())
-		if err != nil {
-			return m, err
-		}
-		m.broker = after - cpu
-		m.others = max(0, (machineCPU()-machine-(ownCPU()-own)-m.broker).Seconds()/took)
-		if m.others <= quietBelow || p.patience == 0 {
-			return m, nil
-		}
-		fmt.Printf("      other work used %.1f cores: again\n", m.others)
-	}
-	return m, nil
-}
-
-// awaitQuiet waits, not for ever, until nothing else uses the machine.
-func awaitQuiet(ctx context.Context, patience time.Duration) error {
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		busy := watchOthers()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(2 * time.Second):
-		}
-		if busy() <= quietBelow {
-			return nil
-		}
-	}
-	return ctx.Err()
-}
-
-// warm loads a broker until it has used 20 s of CPU time, at most 40 s: code that
-// is compiled as it runs is not itself before.
-func warm(ctx context.Context, b broker) error {
-	const enough = 20 * time.Second
-	topic := "warm"
-	if err := makeTopic(ctx, b.address(), topic, 16); err != nil {
-		return err
-	}
-	for end := time.Now().Add(2 * enough); time.Now().Before(end); {
-		if used, err := cpuTime(b.pid()); err != nil || used > enough {
-			return errors.Join(err, dropTopic(ctx, b.address(), topic))
-		}
-		for _, l := range []rawLoad{
-			{Connections: 2, InFlight: 5, Partitions: 16, PerRequest: 8, Records: 64, Size: 1024},
-			{Connections: 4, InFlight: 5, Partitions: 16, PerRequest: 1, Records: 1, Size: 100},
-		} {
-			if _, err := produceRaw(ctx, b.address(), topic, l, 2*time.Second); err != nil {
-				return err
-			}
-		}
-	}
-	return dropTopic(ctx, b.address(), topic)
+	fmt.Fprintln(fs.Output(), "flags:")
+	fs.PrintDefaults()
 }

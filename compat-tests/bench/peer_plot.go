@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -134,7 +135,7 @@ func (r *peerReport) latencyPlot() []byte {
 	}
 	var names []string
 	for _, row := range r.Rows {
-		if row.Group == "latency" && row.Metric == metrics[0] {
+		if row.Group == "e2e" && row.Metric == metrics[0] {
 			names = append(names, row.Name)
 		}
 	}
@@ -142,7 +143,7 @@ func (r *peerReport) latencyPlot() []byte {
 		for k, name := range names {
 			l := plotLine{name: broker + ", " + name, dashed: k > 0, color: plotColor(i)}
 			for _, m := range metrics {
-				l.values = append(l.values, r.valueOf("latency", name, m, broker))
+				l.values = append(l.values, r.valueOf("e2e", name, m, broker))
 			}
 			p.lines = append(p.lines, l)
 		}
@@ -156,10 +157,15 @@ func (r *peerReport) latencyPlot() []byte {
 // partitionsPlot shows throughput against partitions; nil if none was measured.
 func (r *peerReport) partitionsPlot() []byte {
 	p := plot{title: "Full rate, batches of 4 KiB over all partitions", unit: "MB/s", below: r.caption()}
+	var counts []int
 	for _, row := range r.Rows {
-		if row.Group == "partitions" && row.Metric == "MB/s" {
-			p.x = append(p.x, row.Name)
+		if n, err := strconv.Atoi(row.Name); err == nil && row.Group == "partitions" && row.Metric == "MB/s" {
+			counts = append(counts, n)
 		}
+	}
+	slices.Sort(counts)
+	for _, n := range counts {
+		p.x = append(p.x, strconv.Itoa(n))
 	}
 	if len(p.x) == 0 {
 		return nil
@@ -176,7 +182,7 @@ func (r *peerReport) partitionsPlot() []byte {
 
 func (r *peerReport) valueOf(group, name, metric, broker string) float64 {
 	if row := r.row(group, name, metric); row != nil {
-		if v, have := row.median(broker); have {
+		if v, have := row.value(broker); have {
 			return v
 		}
 	}

@@ -2,34 +2,36 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/mainstem/mainstem/compat-tests/frames"
 )
 
 // rawLoad is a load whose generation costs next to no CPU, so that on a small
-// machine the broker is measured and not the client: requests are encoded once,
-// and sent again and again over plain connections.
+// machine the broker is measured and not the client: a request is encoded once,
+// and sent again and again over plain connections with other numbers in it.
 type rawLoad struct {
 	Connections int
 	InFlight    int // unanswered requests of a connection
-	Partitions  int
+	Partitions  int // in all
+	Topics      int // that they are shared out to, a hundred at most; 0 is one of just this name
 	PerRequest  int // partitions in a request, one batch each
 	Records     int // in a batch
 	Size        int // of a record's value
 	Codec       int
+	Bytes       int64 // ends the load before its time
 }
 
 // rawResult is what a raw load has seen.
@@ -48,9 +50,13 @@ const (
 
 // produceRaw writes at full rate for so long.
 func produceRaw(ctx context.Context, address, topic string, l rawLoad, d time.Duration) (rawResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, d)
+	sending, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	batch := rawBatch(&l)
+	var written atomic.Int64
+	more := func(n int) bool {
+		return sending.Err() == nil && (l.Bytes == 0 || written.Add(int64(n)) <= l.Bytes)
+	}
 	var all rawResult
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -58,7 +64,7 @@ func produceRaw(ctx context.Context, address, topic string, l rawLoad, d time.Du
 	began := time.Now()
 	for i := range l.Connections {
 		running.Go(func() {
-			r, err := rawProducer(ctx, address, rawRequests(topic, &l, i, batch), l.InFlight)
+			r, err := rawProducer(ctx, address, newRawFrames(topic, &l, i, batch), l.InFlight, more)
 			mu.Lock()
 			defer mu.Unlock()
 			errs[i] = err
@@ -80,7 +86,7 @@ func produceRaw(ctx context.Context, address, topic string, l rawLoad, d time.Du
 // settle writes one batch to each partition until all are taken: a broker may
 // know the leaders of a new topic a little later than it says.
 func settle(ctx context.Context, address, topic string, partitions int) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	l := rawLoad{Partitions: partitions, PerRequest: min(partitions, 100), Records: 1, Size: 1}
 	conn, err := net.Dial("tcp", address)
@@ -88,15 +94,16 @@ func settle(ctx context.Context, address, topic string, partitions int) error {
 		return err
 	}
 	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	answer := answerReader{in: bufio.NewReader(conn)}
+	f := newRawFrames(topic, &l, 0, rawBatch(&l))
 	sent := int64(0)
-	for _, frame := range rawRequests(topic, &l, 0, rawBatch(&l)) {
+	for group := range f.groups {
 		for taken := false; !taken; sent++ {
 			if ctx.Err() != nil {
-				return fmt.Errorf("topic %s has partitions without leader for two minutes: %w", topic, ctx.Err())
+				return fmt.Errorf("topic %s has partitions without leader for minutes: %w", topic, ctx.Err())
 			}
-			binary.BigEndian.PutUint32(frame[8:], uint32(sent))
-			if _, err := conn.Write(frame); err != nil {
+			if _, err := conn.Write(f.request(group, sent)); err != nil {
 				return err
 			}
 			if taken, err = answer.produce(sent); err != nil {
@@ -123,216 +130,157 @@ func rawBatch(l *rawLoad) []byte {
 	return b.Seal()
 }
 
-// rawRequests are the requests that one connection sends in turn.
-func rawRequests(topic string, l *rawLoad, connection int, batch []byte) (requests [][]byte) {
-	format := kmsg.NewRequestFormatter(kmsg.FormatterClientID("bench"))
-	groups := (l.Partitions + l.PerRequest - 1) / l.PerRequest
-	for g := range groups {
-		records := make([][]byte, l.Partitions)
-		for k := range l.PerRequest {
-			records[((g+connection)%groups*l.PerRequest+k)%l.Partitions] = batch
-		}
-		req := frames.Produce(rawProduceVersion, -1, topic, records...)
-		requests = append(requests, format.AppendRequest(nil, req, 0))
-	}
-	return requests
+// rawFrames makes the requests of one connection in one buffer: they differ in
+// their correlation ids, the numbers of their partitions, and the last two digits
+// of their topic, which are written over each other.
+type rawFrames struct {
+	frame   []byte
+	numbers []int // where those of partitions stand
+	digit   int   // where the last of the topic stands; 0 if it has none
+
+	each   int // partitions of a topic
+	all    int
+	groups int // requests until all partitions had their turn
+	first  int // where this connection begins
 }
 
-// rawProducer is one connection.
-func rawProducer(ctx context.Context, address string, requests [][]byte, inFlight int) (r rawResult, err error) {
+func newRawFrames(topic string, l *rawLoad, connection int, batch []byte) *rawFrames {
+	if l.Topics > 0 {
+		topic = rawTopic(topic, 0)
+	}
+	records := make([][]byte, l.PerRequest)
+	for i := range records {
+		records[i] = batch
+	}
+	f := &rawFrames{all: l.Partitions, each: l.Partitions / max(l.Topics, 1)}
+	f.groups = (l.Partitions + l.PerRequest - 1) / l.PerRequest
+	f.first = f.groups * connection / max(l.Connections, 1)
+	format := kmsg.NewRequestFormatter(kmsg.FormatterClientID("bench"))
+	f.frame = format.AppendRequest(nil, frames.Produce(rawProduceVersion, -1, topic, records...), 0)
+	if l.Topics > 0 {
+		f.digit = bytes.Index(f.frame, []byte(topic)) + len(topic) - 1
+	}
+	length := len(binary.AppendUvarint(nil, uint64(len(batch)+1)))
+	for at := 0; len(f.numbers) < l.PerRequest; {
+		at += bytes.Index(f.frame[at:], batch)
+		f.numbers = append(f.numbers, at-length-4)
+		at += len(batch)
+	}
+	return f
+}
+
+// rawTopic is the name of one of up to a hundred topics.
+func rawTopic(topic string, i int) string { return fmt.Sprintf("%s-%02d", topic, i) }
+
+// request is a group's request; it is good until the next.
+func (f *rawFrames) request(group int, correlation int64) []byte {
+	binary.BigEndian.PutUint32(f.frame[8:], uint32(correlation))
+	first := group * len(f.numbers) % f.all
+	if f.digit > 0 {
+		at := first / f.each
+		f.frame[f.digit-1], f.frame[f.digit] = '0'+byte(at/10), '0'+byte(at%10)
+	}
+	for k, at := range f.numbers {
+		binary.BigEndian.PutUint32(f.frame[at:], uint32((first+k)%f.all%f.each))
+	}
+	return f.frame
+}
+
+func (f *rawFrames) next(i int64) []byte {
+	return f.request((f.first+int(i%int64(f.groups)))%f.groups, i)
+}
+
+// rawProducer is one connection; it sends while there is more.
+func rawProducer(ctx context.Context, address string, f *rawFrames, inFlight int, more func(bytes int) bool) (r rawResult, err error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return r, err
 	}
 	defer conn.Close()
-	sent := make(chan time.Time, inFlight)
-	room := make(chan struct{}, inFlight)
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	answer := answerReader{in: bufio.NewReaderSize(conn, 64<<10)}
+	took := func(i int64, at time.Time) error {
+		taken, err := answer.produce(i)
+		if err != nil {
+			return err
+		}
+		if !taken {
+			r.refused++
+			return nil
+		}
+		r.latencies = append(r.latencies, time.Since(at))
+		r.bytes += int64(len(f.frame))
+		r.requests++
+		return nil
+	}
+	if inFlight == 1 { // Without a second goroutine to wake.
+		for i := int64(0); more(len(f.frame)); i++ {
+			at := time.Now()
+			if _, err := conn.Write(f.next(i)); err != nil {
+				return r, err
+			}
+			if err := took(i, at); err != nil {
+				return r, err
+			}
+		}
+		return r, nil
+	}
+	return r, pipelined(conn, f, inFlight, more, took)
+}
+
+// pipelined sends ahead of the answers.
+func pipelined(conn net.Conn, f *rawFrames, inFlight int, more func(bytes int) bool, took func(int64, time.Time) error) error {
+	sent, room := make(chan time.Time, inFlight), make(chan struct{}, inFlight)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(sent)
-		for i := 0; ctx.Err() == nil; i++ {
+		for i := int64(0); more(len(f.frame)); i++ {
 			room <- struct{}{}
-			frame := requests[i%len(requests)]
-			binary.BigEndian.PutUint32(frame[8:], uint32(i)) // The correlation id.
 			sent <- time.Now()
-			if _, err := conn.Write(frame); err != nil {
+			if _, err := conn.Write(f.next(i)); err != nil {
 				failed <- err
 				return
 			}
 		}
 	}()
-	in := bufio.NewReaderSize(conn, 64<<10)
-	answer := answerReader{in: in}
+	var err error
 	i := int64(0)
 	for at := range sent {
-		taken := false
 		if err == nil {
-			taken, err = answer.produce(i)
-		}
-		switch {
-		case err != nil:
-			conn.Close()
-		case taken:
-			r.latencies = append(r.latencies, time.Since(at))
-			r.bytes += int64(len(requests[int(i)%len(requests)]))
-			r.requests++
-		default:
-			r.refused++
+			if err = took(i, at); err != nil {
+				conn.Close()
+			}
 		}
 		i++
 		<-room
 	}
 	select {
-	case werr := <-failed:
-		if err == nil {
-			err = werr
-		}
+	case broken := <-failed:
+		return errors.Join(err, broken)
 	default:
-	}
-	return r, err
-}
-
-// answerReader reads answers into one buffer.
-type answerReader struct {
-	in  io.Reader
-	buf []byte
-}
-
-func (a *answerReader) next(want int64) ([]byte, error) {
-	var head [8]byte
-	if _, err := io.ReadFull(a.in, head[:]); err != nil {
-		return nil, err
-	}
-	n := int(binary.BigEndian.Uint32(head[:])) - 4
-	if n < 0 || n > 512<<20 {
-		return nil, fmt.Errorf("an answer of %d bytes", n)
-	}
-	if got := int64(binary.BigEndian.Uint32(head[4:])); got != want&0xffffffff {
-		return nil, fmt.Errorf("answer %d came, not %d", got, want)
-	}
-	if cap(a.buf) < n {
-		a.buf = make([]byte, n)
-	}
-	a.buf = a.buf[:n]
-	_, err := io.ReadFull(a.in, a.buf)
-	return a.buf, err
-}
-
-// produce reads the answer to a produce. It was not taken if a partition's leader
-// is not known yet; other error codes are errors.
-func (a *answerReader) produce(want int64) (taken bool, err error) {
-	body, err := a.next(want)
-	if err != nil {
-		return false, err
-	}
-	resp := kmsg.NewPtrProduceResponse()
-	resp.Version = rawProduceVersion
-	if err := resp.ReadFrom(body[1:]); err != nil { // Behind the tags of the header.
-		return false, err
-	}
-	taken = true
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			switch p.ErrorCode {
-			case 0:
-			case kerr.UnknownTopicOrPartition.Code, kerr.LeaderNotAvailable.Code, kerr.NotLeaderForPartition.Code:
-				taken = false
-			default:
-				return false, fmt.Errorf("produce to partition %d: %w", p.Partition, kerr.ErrorForCode(p.ErrorCode))
-			}
-		}
-	}
-	return taken, nil
-}
-
-// fetchRaw reads a topic from start to end over so many connections.
-func fetchRaw(ctx context.Context, address, topic string, ends []int64, connections int) (rawResult, error) {
-	var bytes atomic.Int64
-	var running sync.WaitGroup
-	errs := make([]error, connections)
-	began := time.Now()
-	for i := range connections {
-		running.Go(func() {
-			left := make(map[int32][2]int64) // next offset and end
-			for p, end := range ends {
-				if p%connections == i && end > 0 {
-					left[int32(p)] = [2]int64{0, end}
-				}
-			}
-			errs[i] = rawFetcher(ctx, address, topic, left, &bytes)
-		})
-	}
-	running.Wait()
-	return rawResult{bytes: bytes.Load(), took: time.Since(began)}, errors.Join(errs...)
-}
-
-func rawFetcher(ctx context.Context, address, topic string, left map[int32][2]int64, bytes *atomic.Int64) error {
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	format := kmsg.NewRequestFormatter(kmsg.FormatterClientID("bench"))
-	answer := answerReader{in: bufio.NewReaderSize(conn, 256<<10)}
-	var frame []byte
-	for i := int64(0); len(left) > 0; i++ {
-		frame = format.AppendRequest(frame[:0], fetchRequest(topic, left), int32(i))
-		if _, err := conn.Write(frame); err != nil {
-			return err
-		}
-		body, err := answer.next(i)
-		if err != nil {
-			return err
-		}
-		bytes.Add(int64(len(body)))
-		if err := advance(body, left); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func fetchRequest(topic string, left map[int32][2]int64) *kmsg.FetchRequest {
-	req := kmsg.NewPtrFetchRequest()
-	req.Version, req.ReplicaID, req.MaxWaitMillis, req.MinBytes, req.MaxBytes = rawFetchVersion, -1, 500, 1, 16<<20
-	req.SessionEpoch = -1
-	t := kmsg.NewFetchRequestTopic()
-	t.Topic = topic
-	for p, at := range left { // In another order each time, so that all get their turn.
-		one := kmsg.NewFetchRequestTopicPartition()
-		one.Partition, one.FetchOffset, one.PartitionMaxBytes, one.CurrentLeaderEpoch = p, at[0], 1<<20, -1
-		t.Partitions = append(t.Partitions, one)
+// halfRandom returns bytes of which about half can be compressed.
+func halfRandom(n int, seed uint64) []byte {
+	words, fresh := rand.New(rand.NewPCG(7, 7)), rand.New(rand.NewPCG(seed, 1))
+	var dictionary [32]uint64
+	for i := range dictionary {
+		dictionary[i] = words.Uint64()
 	}
-	req.Topics = append(req.Topics, t)
-	return req
-}
-
-// advance moves the offsets behind what an answer holds.
-func advance(body []byte, left map[int32][2]int64) error {
-	resp := kmsg.NewPtrFetchResponse()
-	resp.Version = rawFetchVersion
-	if err := resp.ReadFrom(body); err != nil {
-		return err
-	}
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			if p.ErrorCode != 0 {
-				return fmt.Errorf("fetch of partition %d: error %d", p.Partition, p.ErrorCode)
+	out := make([]byte, 0, n+32)
+	for len(out) < n {
+		repeat, at := fresh.IntN(2) == 0, fresh.IntN(len(dictionary)-4)
+		for k := range 4 {
+			v := fresh.Uint64()
+			if repeat {
+				v = dictionary[at+k]
 			}
-			at := left[p.Partition]
-			for raw := p.RecordBatches; len(raw) >= 61; {
-				size := 12 + int(binary.BigEndian.Uint32(raw[8:]))
-				if size > len(raw) {
-					break
-				}
-				at[0] = int64(binary.BigEndian.Uint64(raw)) + int64(binary.BigEndian.Uint32(raw[23:])) + 1
-				raw = raw[size:]
-			}
-			if left[p.Partition] = at; at[0] >= at[1] {
-				delete(left, p.Partition)
+			for shift := 0; shift < 64; shift += 8 {
+				out = append(out, byte(v>>shift))
 			}
 		}
 	}
-	return nil
+	return out[:n]
 }

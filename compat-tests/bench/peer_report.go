@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // sample is one measurement.
 type sample struct {
+	Round  int     `json:"round"`
 	Value  float64 `json:"value"`
 	Others float64 `json:"other_busy_cores"`
 }
@@ -22,27 +24,56 @@ type peerRow struct {
 	Group   string              `json:"group"`
 	Name    string              `json:"name"`
 	Metric  string              `json:"metric"`
-	Samples map[string][]sample `json:"samples"` // by broker, one a round
+	Samples map[string][]sample `json:"samples"` // by broker
 }
 
-// peerReport is what a comparison has found.
+// figured is a sample and where it belongs.
+type figured struct {
+	broker, group, name, metric string
+	sample                      sample
+}
+
+// peerReport is what a comparison was told and has found.
 type peerReport struct {
-	Date    string     `json:"date"`
-	Machine machine    `json:"machine"`
-	Brokers []string   `json:"brokers"`
-	Rounds  int        `json:"rounds"`
-	Seconds float64    `json:"seconds"`
-	Rows    []*peerRow `json:"rows"`
+	Date      string        `json:"date"`
+	Machine   machine       `json:"machine"`
+	Brokers   []string      `json:"brokers"`
+	Scenarios []string      `json:"scenarios"`
+	Rounds    int           `json:"rounds"`
+	Seconds   float64       `json:"seconds"`       // of a measurement
+	Starts    int           `json:"starts"`        // of which the best counts
+	Rest      time.Duration `json:"rest_ns"`       // of idle brokers, before and while they are watched
+	Fill      int64         `json:"backlog_bytes"` // that are read hot and cold; a start after kill -9 finds twice as many
+	Done      []step        `json:"done"`
+	Failed    []failure     `json:"failed,omitempty"`
+	Rows      []*peerRow    `json:"rows"`
+
+	file string // its name, where that matters
 }
 
-func (r *peerReport) add(broker, group, name, metric string, s sample) {
-	fmt.Printf("      %s: %s %s\n", name, number(s.Value), metric)
-	row := r.row(group, name, metric)
-	if row == nil {
-		row = &peerRow{Group: group, Name: name, Metric: metric, Samples: make(map[string][]sample)}
-		r.Rows = append(r.Rows, row)
+func readPeerReport(file string) (r peerReport, err error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return r, err
 	}
-	row.Samples[broker] = append(row.Samples[broker], s)
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, fmt.Errorf("%s: %w", file, err)
+	}
+	return r, r.check()
+}
+
+// take adds what a step has found.
+func (r *peerReport) take(s step, found []figured) {
+	r.Done = append(r.Done, s)
+	for _, f := range found {
+		f.sample.Round = s.Round
+		row := r.row(f.group, f.name, f.metric)
+		if row == nil {
+			row = &peerRow{Group: f.group, Name: f.name, Metric: f.metric, Samples: make(map[string][]sample)}
+			r.Rows = append(r.Rows, row)
+		}
+		row.Samples[f.broker] = append(row.Samples[f.broker], f.sample)
+	}
 }
 
 func (r *peerReport) row(group, name, metric string) *peerRow {
@@ -54,130 +85,118 @@ func (r *peerReport) row(group, name, metric string) *peerRow {
 	return nil
 }
 
-// median returns the median of a broker's samples; have is false if it has none.
-func (r *peerRow) median(broker string) (v float64, have bool) {
-	var all []float64
+// groups are the kinds of rows in the order of the table.
+func groups() []string {
+	return []string{"throughput", "client", "small", "e2e", "read", "partitions", "start", "idle", "catchup"}
+}
+
+// sorted are the rows by group, otherwise in the order in which they came.
+func (r *peerReport) sorted() []*peerRow {
+	rows := slices.Clone(r.Rows)
+	slices.SortStableFunc(rows, func(a, b *peerRow) int {
+		return slices.Index(groups(), a.Group) - slices.Index(groups(), b.Group)
+	})
+	return rows
+}
+
+// values are a broker's samples that other work left alone, or all if there are
+// none; quiet tells which.
+func (r *peerRow) values(broker string) (all []float64, quiet bool) {
 	for _, s := range r.Samples[broker] {
-		all = append(all, s.Value)
+		if s.Others <= quietBelow {
+			all = append(all, s.Value)
+		}
 	}
+	if quiet = len(all) > 0; !quiet {
+		for _, s := range r.Samples[broker] {
+			all = append(all, s.Value)
+		}
+	}
+	slices.Sort(all)
+	return all, quiet
+}
+
+// value is the figure of a broker: the median, of starts the best. have is false
+// if it was not measured.
+func (r *peerRow) value(broker string) (v float64, have bool) {
+	all, _ := r.values(broker)
 	if len(all) == 0 {
 		return 0, false
 	}
-	slices.Sort(all)
-	if n := len(all); n%2 == 0 {
-		return (all[n/2-1] + all[n/2]) / 2, true
+	if r.Metric == firstAckMetric {
+		return all[0], true
 	}
-	return all[len(all)/2], true
+	return median(all), true
 }
 
-// cell shows a broker's median and the range of its samples.
-func (r *peerRow) cell(broker string) string {
-	v, have := r.median(broker)
-	if !have {
-		return "-"
+// median is that of sorted values.
+func median(all []float64) float64 {
+	n := len(all)
+	if n%2 == 0 {
+		return (all[n/2-1] + all[n/2]) / 2
 	}
-	low, high := v, v
-	for _, s := range r.Samples[broker] {
-		low, high = min(low, s.Value), max(high, s.Value)
+	return all[n/2]
+}
+
+// medianOf is that of figures which were just found.
+func medianOf(found []figured, group, name, metric string) float64 {
+	var all []float64
+	for _, f := range found {
+		if f.group == group && f.name == name && f.metric == metric {
+			all = append(all, f.sample.Value)
+		}
 	}
-	if low == high {
-		return number(v)
+	slices.Sort(all)
+	return median(all)
+}
+
+// rename gives what was just found under one name another.
+func (p *peerRun) rename(group, from, to string) {
+	for i := range p.pending {
+		if f := &p.pending[i]; f.group == group && f.name == from {
+			f.name = to
+		}
 	}
-	return fmt.Sprintf("%s (%s–%s)", number(v), number(low), number(high))
 }
 
 // disturbed reports whether a broker has no sample that other work left alone.
 func (r *peerRow) disturbed(broker string) bool {
-	for _, s := range r.Samples[broker] {
-		if s.Others <= quietBelow {
-			return false
-		}
-	}
-	return len(r.Samples[broker]) > 0
+	_, quiet := r.values(broker)
+	return !quiet && len(r.Samples[broker]) > 0
 }
 
 // latency tells figures that mean nothing on a busy machine.
 func (r *peerRow) latency() bool { return strings.HasPrefix(r.Metric, "p") }
 
-// percentiles are the figures of latency.
-func percentiles() []string { return []string{"p50 ms", "p90 ms", "p99 ms", "p99.9 ms"} }
-
-// goal is what a ratio to unsynced Kafka, or the figure itself, shall be.
-type goal struct {
-	group, name, metric string // name "" is every row of the group
-	bound               float64
-	least               bool // else it is a most
-}
-
-// absolute tells goals that are no ratios.
-func (g *goal) absolute() bool { return g.group == "start" || g.group == "idle" }
-
-func (g *goal) String() string {
-	text := "≤ " + number(g.bound)
-	if g.least {
-		text = "≥ " + number(g.bound)
+// cell shows a broker's figure and the range of its samples.
+func (r *peerRow) cell(broker string) string {
+	v, have := r.value(broker)
+	if !have {
+		return "-"
 	}
-	if g.absolute() {
-		text += " itself"
+	all, quiet := r.values(broker)
+	text := number(v)
+	if low, high := all[0], all[len(all)-1]; low != high {
+		text = fmt.Sprintf("%s (%s–%s)", number(v), number(low), number(high))
+	}
+	if !quiet {
+		text += " disturbed"
 	}
 	return text
 }
 
-func goals() []goal {
-	return []goal{
-		{"start", "", "s to first ack", 0.3, false},
-		{"idle", "", "% of a core", 1, false},
-		{"idle", "", "MB resident", 60, false},
-		{"throughput", "1 partition none", "MB/s", 1.8, true},
-		{"throughput", "1 partition none", "CPU s/GiB", 0.45, false},
-		{"throughput", "16 partitions none", "MB/s", 1.5, true},
-		{"throughput", "16 partitions none", "CPU s/GiB", 0.5, false},
-		{"throughput", "1 partition lz4", "MB/s", 1.3, true},
-		{"throughput", "1 partition lz4", "CPU s/GiB", 0.7, false},
-		{"throughput", "16 partitions lz4", "MB/s", 1.3, true},
-		{"throughput", "16 partitions lz4", "CPU s/GiB", 0.7, false},
-		{"client", "", "MB/s", 1.1, true},
-		{"client", "", "CPU s/GiB", 0.5, false},
-		{"small", "1 connection", "requests/s", 1, true},
-		{"small", "1 connection", "p99.9 ms", 0.25, false},
-		{"small", "16 connections", "requests/s", 2, true},
-		{"small", "16 connections", "CPU µs/request", 0.4, false},
-		{"small", "64 connections", "requests/s", 2.5, true},
-		{"small", "64 connections", "CPU µs/request", 0.35, false},
-		{"small", "16 connections, 8 in flight", "requests/s", 4, true},
-		{"small", "16 connections, 8 in flight", "CPU µs/request", 0.25, false},
-		{"latency", "", "p50 ms", 1, false},
-		{"latency", "", "p99 ms", 0.4, false},
-		{"latency", "", "p99.9 ms", 0.2, false},
-		{"read", "", "MB/s", 1, true},
-		{"read", "", "CPU s/GiB", 1, false},
-		{"partitions", "100", "MB/s", 2.5, true},
-		{"partitions", "100", "CPU s/GiB", 0.4, false},
-		{"partitions", "1000", "MB/s", 2.5, true},
-		{"partitions", "1000", "CPU s/GiB", 0.4, false},
-		{"partitions", "1000", "MB resident", 0.2, false},
+// ratio is that of a broker's figure to the first broker's; have is false if
+// there is none.
+func (r *peerReport) ratio(row *peerRow, broker string) (v float64, have bool) {
+	first, ok := row.value(r.Brokers[0])
+	v, have = row.value(broker)
+	if !ok || !have || first == 0 {
+		return 0, false
 	}
+	return v / first, true
 }
 
-// verdict compares a value, and its ratio to Kafka's, with the row's goal.
-func (r *peerRow) verdict(value, ratio float64) string {
-	for _, g := range goals() {
-		if g.group != r.Group || g.metric != r.Metric || g.name != "" && g.name != r.Name {
-			continue
-		}
-		got := ratio
-		if g.absolute() {
-			got = value
-		}
-		if g.least && got >= g.bound || !g.least && got <= g.bound {
-			return g.String() + " met"
-		}
-		return g.String() + " MISSED"
-	}
-	return ""
-}
-
-// print writes one table: medians, ranges, and ratios to the first broker.
+// print writes one table: figures, ranges, ratios to the first broker, goals.
 func (r *peerReport) print(w io.Writer) {
 	m := &r.Machine
 	fmt.Fprintf(w, "\n%s, %d cores, %.0f GiB, Linux %s, %s, fdatasync %.2f ms; %s; %d rounds of %.0f s\n\n",
@@ -191,50 +210,54 @@ func (r *peerReport) print(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(t)
-	for _, row := range r.Rows {
+	met := make(map[verdict]int)
+	for _, row := range r.sorted() {
 		fmt.Fprintf(t, "%s\t%s\t%s", row.Group, row.Name, row.Metric)
-		first, _ := row.median(r.Brokers[0])
 		for i, b := range r.Brokers {
 			fmt.Fprintf(t, "\t%s", row.cell(b))
 			if i == 0 {
 				continue
 			}
-			v, have := row.median(b)
-			switch {
-			case !have || first == 0:
-				fmt.Fprint(t, "\t\t")
-			case row.latency() && (row.disturbed(b) || row.disturbed(r.Brokers[0])):
-				fmt.Fprint(t, "\tnot measurable: other work\t")
-			case b == "mainstem" && r.Brokers[0] == "kafka":
-				fmt.Fprintf(t, "\t%s\t%s", number(v/first), row.verdict(v, v/first))
-			default:
-				fmt.Fprintf(t, "\t%s\t", number(v/first))
-			}
+			ratio, goal, v := r.judge(row, b)
+			met[v]++
+			fmt.Fprintf(t, "\t%s\t%s", ratio, strings.TrimSpace(goal+" "+string(v)))
 		}
 		fmt.Fprintln(t)
 	}
 	_ = t.Flush() // Whoever reads it is gone.
+	fmt.Fprintf(w, "\ngoals: %d met, %d MISSED, %d not measurable for other work\n", met[goalMet], met[goalMissed], met[goalUnknown])
+	for _, f := range r.Failed {
+		fmt.Fprintf(w, "failed: %s: %s\n", f.Step, f.Error)
+	}
 }
 
-// save writes the figures of this day, and the plots.
-func (r *peerReport) save(dir string) (files []string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	raw, err := json.MarshalIndent(r, "", "  ")
+// write saves the report whole or not at all.
+func (r *peerReport) write(file string) error {
+	raw, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	write := func(name string, content []byte) {
-		if content == nil || err != nil {
-			return
+	part := file + ".part"
+	if err := os.WriteFile(part, append(raw, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(part, file)
+}
+
+// plots draws what can be drawn of the figures.
+func (r *peerReport) plots(dir string) (files []string, err error) {
+	for _, p := range []struct {
+		name  string
+		image []byte
+	}{{"latency.svg", r.latencyPlot()}, {"partitions.svg", r.partitionsPlot()}} {
+		if p.image == nil {
+			continue
 		}
-		file := filepath.Join(dir, name)
-		err = os.WriteFile(file, content, 0o644)
+		file := filepath.Join(dir, p.name)
+		if err := os.WriteFile(file, p.image, 0o644); err != nil {
+			return files, err
+		}
 		files = append(files, file)
 	}
-	write(r.Date[:len("2006-01-02")]+"-peer.json", append(raw, '\n'))
-	write("latency.svg", r.latencyPlot())
-	write("partitions.svg", r.partitionsPlot())
-	return files, err
+	return files, nil
 }

@@ -5,10 +5,15 @@ import (
 	"context"
 	"encoding/xml"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/mainstem/mainstem/compat-tests/harness"
 )
@@ -41,35 +46,104 @@ func TestRawLoadIsWrittenAndReadBack(t *testing.T) {
 	r, err := fetchRaw(ctx, n.Address, "raw", ends, 2)
 	require.NoError(t, err)
 	require.Positive(t, r.bytes)
+	limited, err := produceRaw(ctx, n.Address, "raw", rawLoad{Connections: 2, InFlight: 2, Partitions: 5, PerRequest: 1, Records: 1, Size: 1000, Bytes: 50_000}, time.Minute)
+	require.NoError(t, err)
+	require.LessOrEqual(t, limited.bytes, int64(50_000))
 	require.NoError(t, dropTopic(ctx, n.Address, "raw"))
 	_, err = produceRaw(ctx, n.Address, "raw", rawLoad{Connections: 1, InFlight: 1, Partitions: 1, PerRequest: 1, Records: 1, Size: 1}, 100*time.Millisecond)
 	require.ErrorContains(t, err, "refused")
 }
 
-func TestTheComparisonShowsMediansRatiosAndGoals(t *testing.T) {
-	r := peerReport{Date: "2001-02-03T04:05:06Z", Brokers: []string{"kafka", "mainstem"}, Rounds: 3}
+// comparison is a report of three rounds; values may be changed.
+func comparison() *peerReport {
+	r := &peerReport{Date: "2001-02-03T04:05:06Z", Brokers: []string{"kafka", "mainstem"}, Rounds: 3, Starts: 5, Seconds: 5}
 	for i, v := range []float64{100, 300, 200} {
-		r.add("kafka", "throughput", "1 partition none", "MB/s", sample{Value: v})
-		r.add("mainstem", "throughput", "1 partition none", "MB/s", sample{Value: 2 * v})
-		r.add("kafka", "latency", "1000 records/s", "p50 ms", sample{Value: v, Others: 1})
-		r.add("mainstem", "latency", "1000 records/s", "p50 ms", sample{Value: v})
-		r.add("mainstem", "idle", "after start", "MB resident", sample{Value: 30 + v})
-		r.add("kafka", "idle", "after start", "MB resident", sample{Value: 400})
-		for _, broker := range r.Brokers {
-			r.add(broker, "partitions", []string{"1", "10", "100"}[i], "MB/s", sample{Value: v})
+		step := step{Round: i + 1, Broker: "both", Scenario: "made up"}
+		r.take(step, []figured{
+			{"kafka", "throughput", "1 partition, none", "MB/s", sample{Value: v}},
+			{"mainstem", "throughput", "1 partition, none", "MB/s", sample{Value: 2 * v}},
+			{"kafka", "e2e", "1000 records/s", "p50 ms", sample{Value: v, Others: 1}},
+			{"mainstem", "e2e", "1000 records/s", "p50 ms", sample{Value: v}},
+			{"kafka", "e2e", "10000 records/s", "p50 ms", sample{Value: v, Others: float64(i)}},
+			{"mainstem", "e2e", "10000 records/s", "p50 ms", sample{Value: v}},
+			{"kafka", "idle", "after start", "MB resident", sample{Value: 400}},
+			{"mainstem", "idle", "after start", "MB resident", sample{Value: 30 + v}},
+			{"mainstem", "start", "empty", firstAckMetric, sample{Value: v / 1000}},
+			{"kafka", "partitions", []string{"1000", "16", "100"}[i], "MB/s", sample{Value: v}},
+			{"mainstem", "partitions", []string{"1000", "16", "100"}[i], "MB/s", sample{Value: v}},
+		})
+	}
+	return r
+}
+
+func TestRawLoadReachesEveryPartitionOfAllTopics(t *testing.T) {
+	n := harness.Start(t)
+	ctx := context.Background()
+	const topics, each = 3, 8
+	for i := range topics {
+		require.NoError(t, makeTopic(ctx, n.Address, rawTopic("wide", i), each))
+	}
+	l := rawLoad{Connections: 2, InFlight: 2, Partitions: topics * each, Topics: topics, PerRequest: 4, Records: 1, Size: 10}
+	f := newRawFrames("wide", &l, 0, rawBatch(&l))
+	l.Bytes = int64(2 * f.groups * len(f.frame)) // Twice everything.
+	_, err := produceRaw(ctx, n.Address, "wide", l, time.Minute)
+	require.NoError(t, err)
+	for i := range topics {
+		ends, err := topicEnds(ctx, n.Address, rawTopic("wide", i))
+		require.NoError(t, err)
+		require.Len(t, ends, each)
+		for _, end := range ends {
+			require.GreaterOrEqual(t, end, int64(2), "the first is there to settle")
 		}
 	}
+}
+
+func TestUsualAnswersAreReadWithoutDecoding(t *testing.T) {
+	resp := kmsg.NewPtrProduceResponse()
+	resp.Version = rawProduceVersion
+	topic := kmsg.NewProduceResponseTopic()
+	topic.Topic = "some topic"
+	for i := range 200 {
+		p := kmsg.NewProduceResponseTopicPartition()
+		p.Partition, p.BaseOffset = int32(i), 1<<40
+		topic.Partitions = append(topic.Partitions, p)
+	}
+	resp.Topics = append(resp.Topics, topic)
+	encoded := func() []byte { return resp.AppendTo([]byte{0}) }
+	require.True(t, allTaken(encoded()))
+	for cut := range len(encoded()) - 100 {
+		allTaken(encoded()[:cut]) // It does not panic.
+	}
+	resp.Topics[0].Partitions[199].ErrorCode = kerr.NotLeaderForPartition.Code
+	require.False(t, allTaken(encoded()))
+	resp.Topics[0].Partitions[199].ErrorCode = 0
+	resp.Topics[0].Partitions[3].ErrorMessage = kmsg.StringPtr("a message")
+	require.False(t, allTaken(encoded()))
+}
+
+func TestTheComparisonShowsMediansRatiosAndGoals(t *testing.T) {
+	r := comparison()
 	var out bytes.Buffer
 	r.print(&out)
-	for _, want := range []string{"200 (100–300)", "400 (200–600)", "≥ 1.80 met", "not measurable: other work", "≤ 60 itself MISSED"} {
-		require.Contains(t, out.String(), want)
+	for _, want := range []string{
+		`throughput +1 partition, none +MB/s +200 \(100–300\) +400 \(200–600\) +2x +≥ 1.80x met`,
+		`e2e +1000 records/s +p50 ms +200 \(100–300\) disturbed +200 .* not measurable: other work`,
+		`e2e +10000 records/s +p50 ms +100 +200 .* ≤ 1x MISSED`, // Only the first round of Kafka's was left alone.
+		`idle +after start +MB resident +400 +230 .* ≤ 60 itself MISSED`,
+		`start +empty +s to first ack +- +0.100 .* ≤ 0.300 itself met`,
+		`goals: 2 met, 4 MISSED, 1 not measurable`,
+	} {
+		require.Regexp(t, want, out.String())
 	}
-	dir := t.TempDir()
-	files, err := r.save(dir)
-	require.NoError(t, err)
-	require.Len(t, files, 3)
-	for _, image := range [][]byte{r.latencyPlot(), r.partitionsPlot()} {
-		d := xml.NewDecoder(bytes.NewReader(image))
+	require.NoError(t, r.check())
+	r.Scenarios = []string{"absent"}
+	require.ErrorContains(t, r.check(), `no scenario "absent"`)
+}
+
+func TestPlotsAreImagesWithALineForEachSeries(t *testing.T) {
+	r := comparison()
+	for image, want := range map[*[]byte]int{ptr(r.latencyPlot()): 4, ptr(r.partitionsPlot()): 2} {
+		d := xml.NewDecoder(bytes.NewReader(*image))
 		lines := 0
 		for {
 			token, err := d.Token()
@@ -81,10 +155,115 @@ func TestTheComparisonShowsMediansRatiosAndGoals(t *testing.T) {
 				lines++
 			}
 		}
-		require.Equal(t, 2, lines)
-		require.NotContains(t, string(image), "NaN")
+		require.Equal(t, want, lines)
+		require.NotContains(t, string(*image), "NaN")
 	}
+	partitions := string(r.partitionsPlot())
+	require.Less(t, strings.Index(partitions, ">16<"), strings.Index(partitions, ">100<"))
+	require.Less(t, strings.Index(partitions, ">100<"), strings.Index(partitions, ">1000<"))
 	require.Nil(t, (&peerReport{}).latencyPlot())
+	require.Nil(t, (&peerReport{}).partitionsPlot())
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestTheReadmeHoldsTheNewestComparisonAndNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	readme := filepath.Join(dir, "README.md")
+	require.NoError(t, os.WriteFile(readme, []byte("before\n"+readmeBegin+"old\n"+readmeEnd+"behind\n"), 0o644))
+	require.ErrorContains(t, updateReadme(readme, dir), "no report")
+	old, fresh := comparison(), comparison()
+	fresh.Date = "2002-02-03T04:05:06Z"
+	for _, r := range []*peerReport{old, fresh} {
+		file, err := newFile(dir, r.Date)
+		require.NoError(t, err)
+		require.NoError(t, r.write(file))
+	}
+	require.NoError(t, updateReadme(readme, dir))
+	text, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	for _, want := range []string{
+		"before\n" + readmeBegin + "Measured on 2002-02-03", readmeEnd + "behind\n", "results/2002-02-03-peer.json",
+		"| throughput: 1 partition, none | MB/s | 200 | 400 | 2x | ≥ 1.80x | met |", "results/latency.svg", "results/partitions.svg",
+	} {
+		require.Contains(t, string(text), want)
+	}
+	require.NotContains(t, string(text), "old")
+	require.FileExists(t, filepath.Join(dir, "partitions.svg"))
+}
+
+func TestTheReadmeOfThisProjectShowsWhatWasMeasured(t *testing.T) {
+	r, err := newestReport("results")
+	require.NoError(t, err)
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, shown, _, err := cutReadme(string(text))
+	require.NoError(t, err)
+	want := ""
+	if r != nil {
+		want = r.markdown()
+	}
+	require.Equal(t, want, shown, "run: compat-tests/bench/peer -readme")
+}
+
+func TestEveryGoalHasAScenario(t *testing.T) {
+	require.NotEmpty(t, goals())
+	for _, g := range goals() {
+		require.Contains(t, groups(), g.group)
+	}
+}
+
+func TestAnInterruptedComparisonGoesOnWhereItWas(t *testing.T) {
+	p, only, err := parsePeer([]string{"-rounds", "2", "-brokers", "kafka,mainstem", "-scenarios", "small,start,idle,partitions_10000"})
+	require.NoError(t, err)
+	require.Nil(t, only)
+	all := p.plan()
+	require.Equal(t, []step{
+		{1, "kafka", "small"},
+		{1, "mainstem", "small"},
+		{1, "kafka", "start"},
+		{1, "mainstem", "start"},
+		{1, "", "idle"},
+		{1, "mainstem", "partitions_10000"},
+		{2, "kafka", "small"},
+		{2, "mainstem", "small"},
+	}, all)
+	require.Greater(t, p.left(all), p.left(all[1:]))
+
+	p.report.Date = "2001-02-03T04:05:06Z"
+	p.report.take(all[0], nil)
+	p.report.Failed = []failure{{all[1], "as a test"}}
+	file, err := newFile(t.TempDir(), p.report.Date)
+	require.NoError(t, err)
+	require.NoError(t, p.report.write(file))
+	again, _, err := parsePeer([]string{"-resume", file, "-rounds", "7"})
+	require.NoError(t, err)
+	require.Equal(t, all, again.plan())
+	require.Equal(t, all[:1], again.report.Done)
+
+	second, err := newFile(filepath.Dir(file), p.report.Date)
+	require.NoError(t, err)
+	require.NotEqual(t, file, second, "a report of the same day stays")
+	for _, args := range [][]string{{"-brokers", "absent"}, {"-scenarios", "absent"}, {"-rounds", "0"}, {"-resume", "absent"}} {
+		_, _, err := parsePeer(args)
+		require.Error(t, err, args)
+	}
+}
+
+func TestOtherWorkIsWhatNobodyKnows(t *testing.T) {
+	at := time.Now()
+	second := time.Second
+	before := cpuUse{at, 10 * second, second, map[int]time.Duration{7: second}, map[int]time.Duration{2: second}}
+	after := cpuUse{
+		at.Add(4 * second), 20 * second, 3 * second,
+		map[int]time.Duration{7: 4 * second},
+		map[int]time.Duration{2: 2 * second, 3: second},
+	}
+	m := after.since(&before)
+	require.Equal(t, 3*second, m.broker)
+	require.InDelta(t, (10-2-3-2)/4.0, m.others, 1e-9)
+	require.Positive(t, processCPU())
+	require.Positive(t, ownCPU())
 }
 
 func TestPartsOfOneDayAreKeptTogether(t *testing.T) {

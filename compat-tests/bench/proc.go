@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -61,24 +63,6 @@ func readBytes(pid int) (int64, error) {
 	return procField(fmt.Sprintf("/proc/%d/io", pid), "read_bytes")
 }
 
-// machineCPU returns the busy time of all cores since boot.
-func machineCPU() time.Duration {
-	raw, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0
-	}
-	line, _, _ := strings.Cut(string(raw), "\n")
-	var busy int64
-	for i, field := range strings.Fields(line)[1:] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil || i == 3 || i == 4 || i > 7 { // Idle, waiting for the disk; guests are counted before.
-			continue
-		}
-		busy += n
-	}
-	return time.Duration(busy) * clockTick
-}
-
 // ownCPU returns the CPU time of this process and of all that it has waited for.
 func ownCPU() time.Duration {
 	var total time.Duration
@@ -94,11 +78,16 @@ func ownCPU() time.Duration {
 // watchOthers returns a function that says how many cores were busy with
 // something else since.
 func watchOthers() func() float64 {
-	began, machine, own := time.Now(), machineCPU(), ownCPU()
+	before := readCPU()
 	return func() float64 {
-		others := (machineCPU() - machine) - (ownCPU() - own)
-		return max(0, others.Seconds()/time.Since(began).Seconds())
+		after := readCPU()
+		return after.since(&before).others
 	}
+}
+
+// threadsOf counts a process's threads.
+func threadsOf(pid int) (int64, error) {
+	return procField(fmt.Sprintf("/proc/%d/status", pid), "Threads")
 }
 
 func blocks(info os.FileInfo) int64 {
@@ -110,19 +99,54 @@ func blocks(info os.FileInfo) int64 {
 
 // dropCache has the system forget what it holds of a folder's files in memory.
 func dropCache(dir string) error {
-	const dontNeed = 4 // POSIX_FADV_DONTNEED
-	return walkFiles(dir, func(path string, _ os.FileInfo) error {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := f.Sync(); err != nil { // What is not on the disk yet cannot be forgotten.
-			return err
-		}
-		if _, _, errno := syscall.Syscall6(syscall.SYS_FADVISE64, f.Fd(), 0, 0, dontNeed, 0, 0); errno != 0 {
-			return &os.PathError{Op: "fadvise", Path: filepath.Base(path), Err: errno}
-		}
+	files, err := filesOf(dir)
+	if err != nil {
+		return err
+	}
+	return forget(files, withSync)
+}
+
+func filesOf(dir string) (files []string, err error) {
+	err = walkFiles(dir, func(path string, _ os.FileInfo) error {
+		files = append(files, path)
 		return nil
 	})
+	return files, err
+}
+
+// dirty is what happens to pages that are not on the disk yet.
+type dirty int
+
+const (
+	withSync    dirty = iota // They are written, else they cannot be forgotten.
+	withoutSync              // They stay.
+)
+
+// forget has the system forget what it holds of files in memory. Files that are
+// gone are none.
+func forget(files []string, d dirty) error {
+	for _, path := range files {
+		if err := forgetFile(path, d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func forgetFile(path string, d dirty) error {
+	const dontNeed = 4 // POSIX_FADV_DONTNEED
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if d == withSync {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	if _, _, errno := syscall.Syscall6(syscall.SYS_FADVISE64, f.Fd(), 0, 0, dontNeed, 0, 0); errno != 0 {
+		return &os.PathError{Op: "fadvise", Path: filepath.Base(path), Err: errno}
+	}
+	return nil
 }

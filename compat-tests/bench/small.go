@@ -93,6 +93,10 @@ func (b *bench) idle(ctx context.Context) error {
 
 func pause(ctx context.Context, d time.Duration) error {
 	fmt.Printf("   waiting for %v\n", d)
+	return wait(ctx, d)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
