@@ -31,12 +31,12 @@ func errorName(code int16) string {
 func (s *stage) join(a *args) {
 	name, x, id := a.who()
 	req := kmsg.NewPtrJoinGroupRequest()
-	req.Version = int16(a.num("v", 9))
-	req.Group, req.MemberID, req.InstanceID = a.str("group", "g"), id, a.opt("instance")
-	req.ProtocolType = a.str("type", consumerType)
-	req.SessionTimeoutMillis = int32(a.duration("session", 10*time.Second).Milliseconds())
-	req.RebalanceTimeoutMillis = int32(a.duration("rebalance", time.Minute).Milliseconds())
-	for _, p := range strings.Split(a.str("protocols", "range:t"), ",") {
+	req.Version = int16(a.Num("v", 9))
+	req.Group, req.MemberID, req.InstanceID = a.Str("group", "g"), id, a.Opt("instance")
+	req.ProtocolType = a.Str("type", consumerType)
+	req.SessionTimeoutMillis = int32(a.Duration("session", 10*time.Second).Milliseconds())
+	req.RebalanceTimeoutMillis = int32(a.Duration("rebalance", time.Minute).Milliseconds())
+	for _, p := range strings.Split(a.Str("protocols", "range:t"), ",") {
 		if p == "" {
 			continue
 		}
@@ -83,10 +83,10 @@ func subscription(topics []string) []byte {
 func (s *stage) sync(a *args) {
 	name, x, id := a.who()
 	req := kmsg.NewPtrSyncGroupRequest()
-	req.Group, req.MemberID, req.InstanceID = a.str("group", "g"), id, a.opt("instance")
-	req.Generation = int32(a.num("gen", int64(x.generation)))
-	req.ProtocolType, req.Protocol = a.opt("type"), a.opt("protocol")
-	for _, one := range strings.Split(a.str("assign", ""), ",") {
+	req.Group, req.MemberID, req.InstanceID = a.Str("group", "g"), id, a.Opt("instance")
+	req.Generation = int32(a.Num("gen", int64(x.generation)))
+	req.ProtocolType, req.Protocol = a.Opt("type"), a.Opt("protocol")
+	for _, one := range strings.Split(a.Str("assign", ""), ",") {
 		if member, what, ok := strings.Cut(one, ":"); ok {
 			r := kmsg.NewSyncGroupRequestGroupAssignment()
 			r.MemberID, r.MemberAssignment = member, []byte(what)
@@ -101,7 +101,7 @@ func (s *stage) sync(a *args) {
 		if resp.ErrorCode != 0 {
 			return fmt.Sprintf("%s: %s", name, errorName(resp.ErrorCode))
 		}
-		if a.str("show", "") == "partitions" {
+		if a.Str("show", "") == "partitions" {
 			return fmt.Sprintf("%s: synced %s", name, decodedAssignment(resp.MemberAssignment))
 		}
 		return fmt.Sprintf("%s: synced %q", name, resp.MemberAssignment)
@@ -112,8 +112,8 @@ func (s *stage) sync(a *args) {
 func (s *stage) beat(a *args) {
 	name, x, id := a.who()
 	req := kmsg.NewPtrHeartbeatRequest()
-	req.Group, req.MemberID, req.InstanceID = a.str("group", "g"), id, a.opt("instance")
-	req.Generation = int32(a.num("gen", int64(x.generation)))
+	req.Group, req.MemberID, req.InstanceID = a.Str("group", "g"), id, a.Opt("instance")
+	req.Generation = int32(a.Num("gen", int64(x.generation)))
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[int16]) { m.Heartbeat(t, req, p) })
 	await(s, p, func(code int16) string { return name + ": " + errorName(code) })
 }
@@ -121,7 +121,7 @@ func (s *stage) beat(a *args) {
 // leave NAME... [instance=] [group=g]; a name that is not known is an id.
 func (s *stage) leave(a *args) {
 	var members []kmsg.LeaveGroupRequestMember
-	for _, name := range a.words {
+	for _, name := range a.Words {
 		m := kmsg.NewLeaveGroupRequestMember()
 		m.MemberID = name
 		if x := s.members[name]; x != nil {
@@ -129,12 +129,12 @@ func (s *stage) leave(a *args) {
 		}
 		members = append(members, m)
 	}
-	if len(a.words) == 0 {
+	if len(a.Words) == 0 {
 		members = append(members, kmsg.NewLeaveGroupRequestMember())
 	}
-	members[0].InstanceID = a.opt("instance")
+	members[0].InstanceID = a.Opt("instance")
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[Left]) {
-		m.LeaveGroup(t, Client{}, a.str("group", "g"), members, p)
+		m.LeaveGroup(t, Client{}, a.Str("group", "g"), members, p)
 	})
 	await(s, p, func(left Left) string {
 		line := "left: " + errorName(left.Code)
@@ -149,12 +149,12 @@ func (s *stage) leave(a *args) {
 func (s *stage) commit(a *args) {
 	offsets, name := s.offsets(a)
 	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Version = int16(a.num("v", 8))
-	req.Group, req.MemberID, req.Generation = a.str("group", "g"), a.str("id", ""), int32(a.num("gen", -1))
+	req.Version = int16(a.Num("v", 8))
+	req.Group, req.MemberID, req.Generation = a.Str("group", "g"), a.Str("id", ""), int32(a.Num("gen", -1))
 	if x := s.members[name]; x != nil && name != "" {
-		req.MemberID, req.Generation = a.str("id", x.id), int32(a.num("gen", int64(x.generation)))
+		req.MemberID, req.Generation = a.Str("id", x.id), int32(a.Num("gen", int64(x.generation)))
 	}
-	if d, ok := a.named["retention"]; ok {
+	if d, ok := a.Named["retention"]; ok {
 		req.RetentionTimeMillis = s.parse(d).Milliseconds()
 	}
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *Codes) {
@@ -175,7 +175,7 @@ func showCodes(what string) func([]int16) string {
 
 // offsets are the arguments topic/partition:offset, and the word that is none.
 func (s *stage) offsets(a *args) (list []Offset, name string) {
-	for _, w := range a.words {
+	for _, w := range a.Words {
 		at, offset, ok := strings.Cut(w, ":")
 		if !ok {
 			name = w
@@ -184,8 +184,8 @@ func (s *stage) offsets(a *args) (list []Offset, name string) {
 		p := s.place(at)
 		n, err := strconv.ParseInt(offset, 10, 64)
 		require.NoError(s.t, err)
-		o := Offset{Topic: p.topic, Partition: p.partition, Offset: n, Epoch: int32(a.num("epoch", -1)), Metadata: a.opt("metadata")}
-		if id := a.str("topic-id", ""); id != "" {
+		o := Offset{Topic: p.topic, Partition: p.partition, Offset: n, Epoch: int32(a.Num("epoch", -1)), Metadata: a.Opt("metadata")}
+		if id := a.Str("topic-id", ""); id != "" {
 			o.TopicID[15] = id[0]
 		}
 		list = append(list, o)
@@ -202,11 +202,11 @@ func (s *stage) place(text string) place {
 
 // fetch [topic/0...] [stable=1] [topic-id=] [group=g]; without partitions, all.
 func (s *stage) fetch(a *args) {
-	f := Fetch{Group: a.str("group", "g"), MemberEpoch: -1, All: len(a.words) == 0, Stable: a.num("stable", 0) == 1}
-	for _, w := range a.words {
+	f := Fetch{Group: a.Str("group", "g"), MemberEpoch: -1, All: len(a.Words) == 0, Stable: a.Num("stable", 0) == 1}
+	for _, w := range a.Words {
 		at := s.place(w)
 		ask := FetchTopic{Name: at.topic, Partitions: []int32{at.partition}}
-		if id := a.str("topic-id", ""); id != "" {
+		if id := a.Str("topic-id", ""); id != "" {
 			ask.ID[15] = id[0]
 		}
 		f.Topics = append(f.Topics, ask)
@@ -233,14 +233,14 @@ func (s *stage) fetch(a *args) {
 func (s *stage) txn(a *args) {
 	offsets, producer := s.offsets(a)
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
-	req.Group, req.MemberID, req.Generation = a.str("group", "g"), a.str("id", ""), int32(a.num("gen", -1))
-	if x := s.members[a.str("as", "")]; x != nil {
-		req.MemberID, req.Generation = a.str("id", x.id), int32(a.num("gen", int64(x.generation)))
+	req.Group, req.MemberID, req.Generation = a.Str("group", "g"), a.Str("id", ""), int32(a.Num("gen", -1))
+	if x := s.members[a.Str("as", "")]; x != nil {
+		req.MemberID, req.Generation = a.Str("id", x.id), int32(a.Num("gen", int64(x.generation)))
 	}
 	id, err := strconv.ParseInt(producer, 10, 64)
 	require.NoError(s.t, err)
 	req.ProducerID = id
-	if a.str("refused", "") != "" {
+	if a.Str("refused", "") != "" {
 		s.log.Refuse(kerr.InvalidProducerEpoch)
 		defer func() {
 			s.shardIdle()
@@ -262,9 +262,9 @@ func (s *stage) shardIdle() {
 
 // end PRODUCER commit|abort.
 func (s *stage) end(a *args) {
-	id, err := strconv.ParseInt(a.words[0], 10, 64)
+	id, err := strconv.ParseInt(a.Words[0], 10, 64)
 	require.NoError(s.t, err)
-	m := coordinator.Marker{Producer: coordinator.Producer{ID: id}, Commit: a.words[1] == "commit"}
+	m := coordinator.Marker{Producer: coordinator.Producer{ID: id}, Commit: a.Words[1] == "commit"}
 	p := coordinator.Ask(s.shard(), func(g *Machine, t *coordinator.Turn, p *coordinator.Promise[struct{}]) { g.EndTxn(t, m, p) })
 	await(s, p, func(struct{}) string { return "ended" })
 }
@@ -283,11 +283,11 @@ func (s *stage) list(*args) {
 // describe [group] [v=6].
 func (s *stage) describe(a *args) {
 	id := "g"
-	if len(a.words) > 0 {
-		id = a.words[0]
+	if len(a.Words) > 0 {
+		id = a.Words[0]
 	}
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[kmsg.DescribeGroupsResponseGroup]) {
-		m.DescribeClassic(t, Client{Version: int16(a.num("v", 6))}, id, p)
+		m.DescribeClassic(t, Client{Version: int16(a.Num("v", 6))}, id, p)
 	})
 	await(s, p, func(g kmsg.DescribeGroupsResponseGroup) string {
 		line := fmt.Sprintf("%s: %s %s %q %q", g.Group, errorName(g.ErrorCode), g.State, g.ProtocolType, g.Protocol)
@@ -299,19 +299,19 @@ func (s *stage) describe(a *args) {
 }
 
 func (s *stage) delete(a *args) {
-	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[int16]) { m.DeleteGroup(t, a.words[0], p) })
+	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[int16]) { m.DeleteGroup(t, a.Words[0], p) })
 	await(s, p, func(code int16) string { return "deleted: " + errorName(code) })
 }
 
 // delete-offsets topic/0... [group=g].
 func (s *stage) deleteOffsets(a *args) {
 	var topics []TopicPartitions
-	for _, w := range a.words {
+	for _, w := range a.Words {
 		at := s.place(w)
 		topics = append(topics, TopicPartitions{at.topic, []int32{at.partition}})
 	}
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[OffsetsDeleted]) {
-		m.DeleteOffsets(t, a.str("group", "g"), topics, p)
+		m.DeleteOffsets(t, a.Str("group", "g"), topics, p)
 	})
 	await(s, p, func(got OffsetsDeleted) string {
 		return showCodes("deleted: " + errorName(got.Code))(got.Topics)
@@ -320,8 +320,8 @@ func (s *stage) deleteOffsets(a *args) {
 
 // forget topic: it was deleted, while somebody leads or not (unled=1).
 func (s *stage) forget(a *args) {
-	s.deleted[a.words[0]] = true
-	if a.num("unled", 0) == 1 {
+	s.deleted[a.Words[0]] = true
+	if a.Num("unled", 0) == 1 {
 		return
 	}
 	coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[bool]) {
@@ -329,13 +329,13 @@ func (s *stage) forget(a *args) {
 	})
 }
 
-func (s *stage) advance(a *args) { <-time.After(s.parse(a.words[0])) }
+func (s *stage) advance(a *args) { <-time.After(s.parse(a.Words[0])) }
 func (s *stage) restart(*args)   { s.lead() }
 
 // set changes settings.
 func (s *stage) change(a *args) {
-	s.set.MaxSize = int(a.num("max-size", int64(s.set.MaxSize)))
-	s.set.InitialRebalanceDelay = a.duration("delay", s.set.InitialRebalanceDelay)
+	s.set.MaxSize = int(a.Num("max-size", int64(s.set.MaxSize)))
+	s.set.InitialRebalanceDelay = a.Duration("delay", s.set.InitialRebalanceDelay)
 }
 
 // showEntry is a line for each record.

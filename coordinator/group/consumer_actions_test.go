@@ -91,11 +91,11 @@ func consumerCommands() map[string]func(*stage, *args) {
 
 // topic NAME PARTITIONS [racks=a+b+c]: it is there with so many partitions; 0 deletes it.
 func (s *stage) topic(a *args) {
-	name := a.words[0]
-	n, err := strconv.Atoi(a.words[1])
+	name := a.Words[0]
+	n, err := strconv.Atoi(a.Words[1])
 	require.NoError(s.t, err)
 	t := Topic{ID: idOf(name), Partitions: n}
-	if racks := a.str("racks", ""); racks != "" {
+	if racks := a.Str("racks", ""); racks != "" {
 		for _, r := range strings.Split(racks, "+") {
 			t.Racks = append(t.Racks, []string{r})
 		}
@@ -116,23 +116,23 @@ func (s *stage) topic(a *args) {
 func (s *stage) hb(a *args) {
 	name, x, id := a.who()
 	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
-	req.Version = int16(a.num("v", 1))
+	req.Version = int16(a.Num("v", 1))
 	if id == "" && req.Version > 0 {
-		id = a.str("id", name)
+		id = a.Str("id", name)
 	}
-	req.Group, req.MemberID, req.MemberEpoch = a.str("group", "g"), id, int32(a.num("epoch", int64(x.generation)))
-	req.InstanceID, req.RackID, req.ServerAssignor = a.opt("instance"), a.opt("rack"), a.opt("assignor")
-	req.SubscribedTopicRegex = a.opt("regex")
-	if v, ok := a.named["topics"]; ok {
+	req.Group, req.MemberID, req.MemberEpoch = a.Str("group", "g"), id, int32(a.Num("epoch", int64(x.generation)))
+	req.InstanceID, req.RackID, req.ServerAssignor = a.Opt("instance"), a.Opt("rack"), a.Opt("assignor")
+	req.SubscribedTopicRegex = a.Opt("regex")
+	if v, ok := a.Named["topics"]; ok {
 		req.SubscribedTopicNames = []string{}
 		if v != "" {
 			req.SubscribedTopicNames = strings.Split(v, "+")
 		}
 	}
-	if _, ok := a.named["rebalance"]; ok || req.MemberEpoch == 0 {
-		req.RebalanceTimeoutMillis = int32(a.duration("rebalance", 30*time.Second).Milliseconds())
+	if _, ok := a.Named["rebalance"]; ok || req.MemberEpoch == 0 {
+		req.RebalanceTimeoutMillis = int32(a.Duration("rebalance", 30*time.Second).Milliseconds())
 	}
-	if owned, ok := a.named["owned"]; ok || req.MemberEpoch == 0 {
+	if owned, ok := a.Named["owned"]; ok || req.MemberEpoch == 0 {
 		req.Topics = s.owned(owned)
 	}
 	who := Client{ID: name, Host: "/127.0.0.1", Version: req.Version}
@@ -183,8 +183,8 @@ func (s *stage) owned(text string) []kmsg.ConsumerGroupHeartbeatRequestTopic {
 // consumers [group]: what ConsumerGroupDescribe shows.
 func (s *stage) consumers(a *args) {
 	id := "g"
-	if len(a.words) > 0 {
-		id = a.words[0]
+	if len(a.Words) > 0 {
+		id = a.Words[0]
 	}
 	type row = kmsg.ConsumerGroupDescribeResponseGroup
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[row]) { m.DescribeConsumer(t, id, p) })
@@ -219,10 +219,10 @@ func showAssignment(a kmsg.Assignment) string {
 
 // settings [interval=1s] [session=] [max-size=] [policy=disabled].
 func (s *stage) settings(a *args) {
-	s.consumer.AssignmentInterval = a.duration("interval", s.consumer.AssignmentInterval)
-	s.consumer.SessionTimeout = a.duration("session", s.consumer.SessionTimeout)
-	s.consumer.MaxSize = int(a.num("max-size", int64(s.consumer.MaxSize)))
-	if policy, ok := a.named["policy"]; ok {
+	s.consumer.AssignmentInterval = a.Duration("interval", s.consumer.AssignmentInterval)
+	s.consumer.SessionTimeout = a.Duration("session", s.consumer.SessionTimeout)
+	s.consumer.MaxSize = int(a.Num("max-size", int64(s.consumer.MaxSize)))
+	if policy, ok := a.Named["policy"]; ok {
 		s.consumer.Upgrade, s.consumer.Downgrade = policy != "disabled", policy != "disabled"
 	}
 }
@@ -230,7 +230,7 @@ func (s *stage) settings(a *args) {
 // cfetch NAME [epoch=]: an OffsetFetch of a member.
 func (s *stage) cfetch(a *args) {
 	name, x, id := a.who()
-	f := Fetch{Group: a.str("group", "g"), MemberID: &id, MemberEpoch: int32(a.num("epoch", int64(x.generation))), All: true}
+	f := Fetch{Group: a.Str("group", "g"), MemberID: &id, MemberEpoch: int32(a.Num("epoch", int64(x.generation))), All: true}
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[Fetched]) { m.FetchOffsets(t, f, p) })
 	await(s, p, func(got Fetched) string { return name + ": fetched " + errorName(got.Code) })
 }
@@ -238,14 +238,14 @@ func (s *stage) cfetch(a *args) {
 // ccommit NAME topic/0:offset... [epoch=] [v=9]: an OffsetCommit of a member.
 func (s *stage) ccommit(a *args) {
 	name, x, id := a.who()
-	a.words = a.words[1:]
+	a.Words = a.Words[1:]
 	list, _ := s.offsets(a)
 	for i := range list {
 		list[i].TopicID = idOf(list[i].Topic)
 	}
 	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group, req.MemberID, req.Generation = a.str("group", "g"), id, int32(a.num("epoch", int64(x.generation)))
-	version := int16(a.num("v", 9))
+	req.Group, req.MemberID, req.Generation = a.Str("group", "g"), id, int32(a.Num("epoch", int64(x.generation)))
+	version := int16(a.Num("v", 9))
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *Codes) {
 		m.CommitOffsets(t, Client{Version: version}, req, list, p)
 	})
@@ -366,10 +366,10 @@ func showSet(s assign.Set, epochs map[partitionID]int32) string {
 func (s *stage) leadSync(a *args) {
 	name, x, id := a.who()
 	req := kmsg.NewPtrSyncGroupRequest()
-	req.Group, req.MemberID, req.Generation = a.str("group", "g"), id, x.generation
-	for _, other := range slices.Sorted(maps.Keys(a.named)) {
+	req.Group, req.MemberID, req.Generation = a.Str("group", "g"), id, x.generation
+	for _, other := range slices.Sorted(maps.Keys(a.Named)) {
 		assignment := kmsg.NewConsumerMemberAssignment()
-		for _, t := range s.owned(a.named[other]) {
+		for _, t := range s.owned(a.Named[other]) {
 			topic := kmsg.NewConsumerMemberAssignmentTopic()
 			topic.Topic, topic.Partitions = nameOf(t.TopicID), t.Partitions
 			assignment.Topics = append(assignment.Topics, topic)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mainstem/mainstem/coordinator"
 	"github.com/mainstem/mainstem/coordinator/group/assign"
+	"github.com/mainstem/mainstem/coordinator/journaltest"
 )
 
 // TestNoPartitionHasTwoReaders plays groups at random: members come, go, fall
@@ -70,7 +71,7 @@ func newPlay(t *testing.T, seed uint64) *randomPlay {
 }
 
 func (p *randomPlay) topic(name string, partitions int) {
-	p.stage.topic(&args{s: p.stage, words: []string{name, fmt.Sprint(partitions)}})
+	p.stage.topic(&args{Args: &journaltest.Args{Words: []string{name, fmt.Sprint(partitions)}}, s: p.stage})
 	synctest.Wait()
 	p.stage.lines = nil
 }
@@ -268,7 +269,7 @@ func (p *randomPlay) checkReplay() {
 }
 
 func (p *randomPlay) describe() string {
-	p.stage.consumers(&args{s: p.stage})
+	p.stage.consumers(&args{Args: &journaltest.Args{}, s: p.stage})
 	synctest.Wait()
 	p.stage.lines = nil
 	p.stage.collect()

@@ -1,14 +1,8 @@
 package group
 
 import (
-	"bytes"
-	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,52 +13,9 @@ import (
 	"github.com/mainstem/mainstem/coordinator/journaltest"
 )
 
-var rewrite = flag.Bool("rewrite", false, "renew the outputs in testdata")
-
-// TestScripts plays groups by hand. A script is commands, each with what it has
-// led to: answers, and records with -> in front of them. A # begins a comment.
+// TestScripts plays groups by hand: answers, and records with -> in front of them.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			var got string
-			synctest.Test(t, func(t *testing.T) { got = play(t, string(text)) })
-			if *rewrite {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, string(text), got)
-		})
-	}
-}
-
-// play runs a script and returns it with the outputs that it has.
-func play(t *testing.T, text string) string {
-	s := newStage(t)
-	defer s.runtime.Close()
-	var out bytes.Buffer
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if strings.HasPrefix(line, "  ") {
-			continue // An output of before.
-		}
-		fmt.Fprintln(&out, line)
-		command := strings.TrimSpace(line)
-		if command == "" || command[0] == '#' {
-			continue
-		}
-		s.run(command)
-		synctest.Wait()
-		s.collect()
-		for _, l := range s.lines {
-			fmt.Fprintln(&out, "  "+l)
-		}
-		s.lines = nil
-	}
-	return out.String()
+	journaltest.Scripts(t, func(t *testing.T) journaltest.Stage { return newStage(t) })
 }
 
 // stage is a machine with who plays on it.
@@ -164,68 +115,37 @@ func (s *stage) collect() {
 	}
 }
 
-// run runs a command: its name, words, and name=value.
-func (s *stage) run(command string) {
-	words := strings.Fields(command)
-	a := args{s: s, named: map[string]string{}}
-	for _, w := range words[1:] {
-		if k, v, ok := strings.Cut(w, "="); ok {
-			a.named[k] = v
-			continue
-		}
-		a.words = append(a.words, w)
-	}
+// Told is what has come since the last call.
+func (s *stage) Told() []string {
+	s.collect()
+	lines := s.lines
+	s.lines = nil
+	return lines
+}
+
+// Close ends what the stage runs.
+func (s *stage) Close() { s.runtime.Close() }
+
+// Run begins a command.
+func (s *stage) Run(name string, given *journaltest.Args) {
 	play := map[string]func(*stage, *args){
 		"join": (*stage).join, "sync": (*stage).sync, "beat": (*stage).beat, "leave": (*stage).leave,
 		"commit": (*stage).commit, "fetch": (*stage).fetch, "txn": (*stage).txn, "end": (*stage).end,
 		"list": (*stage).list, "describe": (*stage).describe, "delete": (*stage).delete, "forget": (*stage).forget,
 		"delete-offsets": (*stage).deleteOffsets, "advance": (*stage).advance, "restart": (*stage).restart,
 		"set": (*stage).change,
-	}[words[0]]
+	}[name]
 	if play == nil {
-		play = consumerCommands()[words[0]]
+		play = consumerCommands()[name]
 	}
-	require.NotNil(s.t, play, "command %q", command)
-	play(s, &a)
+	require.NotNil(s.t, play, "command %q", name)
+	play(s, &args{Args: given, s: s})
 }
 
 // args are the arguments of a command.
 type args struct {
-	s     *stage
-	words []string
-	named map[string]string
-}
-
-func (a *args) str(name, otherwise string) string {
-	if v, ok := a.named[name]; ok {
-		return v
-	}
-	return otherwise
-}
-
-func (a *args) opt(name string) *string {
-	if v, ok := a.named[name]; ok {
-		return &v
-	}
-	return nil
-}
-
-func (a *args) num(name string, otherwise int64) int64 {
-	v, ok := a.named[name]
-	if !ok {
-		return otherwise
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	require.NoError(a.s.t, err)
-	return n
-}
-
-func (a *args) duration(name string, otherwise time.Duration) time.Duration {
-	v, ok := a.named[name]
-	if !ok {
-		return otherwise
-	}
-	return a.s.parse(v)
+	*journaltest.Args
+	s *stage
 }
 
 func (s *stage) parse(v string) time.Duration {
@@ -236,12 +156,12 @@ func (s *stage) parse(v string) time.Duration {
 
 // who is the actor of the first word, and the id that it names itself by.
 func (a *args) who() (name string, x *actor, id string) {
-	if len(a.words) > 0 {
-		name = a.words[0]
+	if len(a.Words) > 0 {
+		name = a.Words[0]
 	}
 	if x = a.s.members[name]; x == nil {
 		x = &actor{generation: -1}
 		a.s.members[name] = x
 	}
-	return name, x, a.str("id", x.id)
+	return name, x, a.Str("id", x.id)
 }

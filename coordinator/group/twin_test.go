@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mainstem/mainstem/coordinator/journaltest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -80,17 +81,14 @@ func TestOffsetsAreThoseOfTheirSlowTwin(t *testing.T) {
 
 func playTwins(t *testing.T, rng *rand.Rand) {
 	s := newStage(t)
-	defer s.runtime.Close()
+	defer s.Close()
 	w := &twin{counts: map[place]written{}, staged: map[int]map[place]written{}}
 	var told []string
 	do := func(command string) []string {
 		told = append(told, command)
-		s.run(command)
+		s.Run(journaltest.Parse(t, command))
 		synctest.Wait()
-		s.collect()
-		lines := s.lines
-		s.lines = nil
-		return lines
+		return s.Told()
 	}
 	places := []place{{"t", 0}, {"t", 1}, {"u", 0}}
 	for range 60 {

@@ -1,4 +1,5 @@
-// Package journaltest has a journal in memory, for the tests of coordinators.
+// Package journaltest has a journal in memory, and scripts to be played on it, for
+// the tests of coordinators.
 //
 // Invariants: what Append has taken is there until the Log is thrown away, in
 // order; a Journal of an older epoch than the newest takes nothing.

@@ -81,11 +81,11 @@ func showOutcome(what string) func(o Outcome) string {
 // init ID [given=id/epoch] [new=id] [timeout=60s].
 func (s *stage) init(a *args) {
 	r := Init{
-		ID: a.words[0], Timeout: int32(a.duration("timeout", time.Minute).Milliseconds()),
-		Given: NoProducer(), NewID: a.num("new", coordinator.NoProducer),
+		ID: a.Words[0], Timeout: int32(a.Duration("timeout", time.Minute).Milliseconds()),
+		Given: NoProducer(), NewID: a.Num("new", coordinator.NoProducer),
 	}
-	if g, ok := a.named["given"]; ok {
-		a.words = append(a.words, g)
+	if g, ok := a.Named["given"]; ok {
+		a.Words = append(a.Words, g)
 		r.Given = a.producer(1)
 	}
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *Promise) { m.InitProducerID(t, r, p) })
@@ -94,15 +94,15 @@ func (s *stage) init(a *args) {
 
 // add ID PRODUCER topic/partition... [v=0] [patience=100ms].
 func (s *stage) add(a *args) {
-	r := Add{ID: a.words[0], Producer: a.producer(1), Version: int16(a.num("v", 0)), Places: a.places(2)}
-	r.Patience = a.duration("patience", 0)
+	r := Add{ID: a.Words[0], Producer: a.producer(1), Version: int16(a.Num("v", 0)), Places: a.places(2)}
+	r.Patience = a.Duration("patience", 0)
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *Promise) { m.AddPartitions(t, r, p) })
 	await(s, p, showOutcome("add "+r.ID))
 }
 
 // verify ID PRODUCER topic/partition...
 func (s *stage) verify(a *args) {
-	r := Add{ID: a.words[0], Producer: a.producer(1), Places: a.places(2)}
+	r := Add{ID: a.Words[0], Producer: a.producer(1), Places: a.places(2)}
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[Verified]) {
 		m.VerifyPartitions(t, r, p)
 	})
@@ -117,17 +117,17 @@ func (s *stage) verify(a *args) {
 // end ID PRODUCER commit|abort [v=0] [new=id].
 func (s *stage) end(a *args) {
 	r := End{
-		ID: a.words[0], Producer: a.producer(1), Commit: a.words[2] == "commit",
-		Version: int16(a.num("v", 0)), NewID: a.num("new", coordinator.NoProducer),
+		ID: a.Words[0], Producer: a.producer(1), Commit: a.Words[2] == "commit",
+		Version: int16(a.Num("v", 0)), NewID: a.Num("new", coordinator.NoProducer),
 	}
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *Promise) { m.EndTxn(t, r, p) })
-	await(s, p, showOutcome(a.words[2]+" "+r.ID))
+	await(s, p, showOutcome(a.Words[2]+" "+r.ID))
 }
 
 // written: the markers of all endings are there. With again, they stay to be told
 // of once more.
 func (s *stage) written(a *args) {
-	endings := s.take(len(a.words) == 0)
+	endings := s.take(len(a.Words) == 0)
 	slices.SortFunc(endings, func(a, b Ending) int { return strings.Compare(a.ID, b.ID) })
 	for _, e := range endings {
 		s.shard().Do(ended{e})
@@ -153,7 +153,7 @@ func (c ended) Fail(error)                          {}
 
 // describe ID.
 func (s *stage) describe(a *args) {
-	id := a.words[0]
+	id := a.Words[0]
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[Description]) { m.Describe(t, id, p) })
 	await(s, p, func(d Description) string {
 		if d.Err != nil {
@@ -169,16 +169,16 @@ func (s *stage) describe(a *args) {
 
 // list [state=] [producer=] [longer=] [pattern=].
 func (s *stage) list(a *args) {
-	f := &Filter{Longer: a.duration("longer", -1)}
-	if name, ok := a.named["state"]; ok {
+	f := &Filter{Longer: a.Duration("longer", -1)}
+	if name, ok := a.Named["state"]; ok {
 		state, ok := StateNamed(name)
 		require.True(s.t, ok)
 		f.States = []State{state}
 	}
-	if _, ok := a.named["producer"]; ok {
-		f.Producers = []int64{a.num("producer", 0)}
+	if _, ok := a.Named["producer"]; ok {
+		f.Producers = []int64{a.Num("producer", 0)}
 	}
-	if pattern, ok := a.named["pattern"]; ok {
+	if pattern, ok := a.Named["pattern"]; ok {
 		f.Pattern = regexp.MustCompile("^(?:" + pattern + ")$")
 	}
 	p := coordinator.Ask(s.shard(), func(m *Machine, t *coordinator.Turn, p *coordinator.Promise[[]Listed]) { m.List(t, f, p) })
@@ -193,7 +193,7 @@ func (s *stage) list(a *args) {
 
 // advance DURATION.
 func (s *stage) advance(a *args) {
-	d, err := time.ParseDuration(a.words[0])
+	d, err := time.ParseDuration(a.Words[0])
 	require.NoError(s.t, err)
 	time.Sleep(d)
 }
@@ -226,19 +226,19 @@ func (s *stage) letGo(*args) { s.release() }
 // restore ID STATE PRODUCER topic/partition... [v=1]: the partition has such a
 // record, and is led anew. A record of version 0 is what brokers wrote before.
 func (s *stage) restore(a *args) {
-	state, ok := StateNamed(a.words[1])
+	state, ok := StateNamed(a.Words[1])
 	require.True(s.t, ok)
 	producer := a.producer(2)
 	x := &txn{
-		id: a.words[0], state: state, producer: producer.ID, epoch: producer.Epoch, previous: producer.ID,
-		next: a.num("next", coordinator.NoProducer), timeout: 60_000, version: int16(a.num("version", 0)),
+		id: a.Words[0], state: state, producer: producer.ID, epoch: producer.Epoch, previous: producer.ID,
+		next: a.Num("next", coordinator.NoProducer), timeout: 60_000, version: int16(a.Num("version", 0)),
 		updated: time.Now().UnixMilli(), started: time.Now().UnixMilli(), places: places{},
 	}
 	for _, p := range a.places(3) {
 		x.places.add(p)
 	}
 	value := x.value()
-	if a.num("v", 1) == 0 {
+	if a.Num("v", 1) == 0 {
 		value = oldValue(x)
 	}
 	s.runtime.Resign(0)

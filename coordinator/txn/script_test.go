@@ -1,13 +1,9 @@
 package txn
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,52 +19,10 @@ import (
 	"github.com/mainstem/mainstem/coordinator/journaltest"
 )
 
-var rewrite = flag.Bool("rewrite", false, "renew the outputs in testdata")
-
-// TestScripts plays transactions by hand. A script is commands, each with what it
-// has led to: answers, records with -> in front of them, and transactions whose
-// markers are to be written, with ! in front. A # begins a comment.
+// TestScripts plays transactions by hand: answers, records with -> in front of them, and transactions whose markers
+// are to be written, with ! in front.
 func TestScripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			var got string
-			synctest.Test(t, func(t *testing.T) { got = play(t, string(text)) })
-			if *rewrite {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, string(text), got)
-		})
-	}
-}
-
-// play runs a script and returns it with the outputs that it has.
-func play(t *testing.T, text string) string {
-	s := newStage(t)
-	defer s.runtime.Close()
-	var out bytes.Buffer
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if strings.HasPrefix(line, "  ") {
-			continue // An output of before.
-		}
-		fmt.Fprintln(&out, line)
-		command := strings.TrimSpace(line)
-		if command == "" || command[0] == '#' {
-			continue
-		}
-		s.run(command)
-		synctest.Wait()
-		s.collect()
-		for _, l := range s.told() {
-			fmt.Fprintln(&out, "  "+l)
-		}
-	}
-	return out.String()
+	journaltest.Scripts(t, func(t *testing.T) journaltest.Stage { return newStage(t) })
 }
 
 // stage is a machine with who plays on it.
@@ -131,15 +85,6 @@ func (s *stage) say(line string) {
 	s.lines = append(s.lines, line)
 }
 
-// told are the lines since the last call.
-func (s *stage) told() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lines := s.lines
-	s.lines = nil
-	return lines
-}
-
 func (s *stage) lead() {
 	j, epoch := s.log.Lead()
 	s.runtime.Lead(0, epoch, j)
@@ -182,58 +127,41 @@ func (s *stage) collect() {
 	}
 }
 
-// run runs a command: its name, words, and name=value.
-func (s *stage) run(command string) {
-	words := strings.Fields(command)
-	a := args{s: s, named: map[string]string{}}
-	for _, w := range words[1:] {
-		if k, v, ok := strings.Cut(w, "="); ok {
-			a.named[k] = v
-			continue
-		}
-		a.words = append(a.words, w)
-	}
+// Told is what has come since the last call.
+func (s *stage) Told() []string {
+	s.collect()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := s.lines
+	s.lines = nil
+	return lines
+}
+
+// Close ends what the stage runs.
+func (s *stage) Close() { s.runtime.Close() }
+
+// Run begins a command.
+func (s *stage) Run(name string, given *journaltest.Args) {
 	play := map[string]func(*stage, *args){
 		"init": (*stage).init, "add": (*stage).add, "verify": (*stage).verify, "end": (*stage).end, "written": (*stage).written,
 		"describe": (*stage).describe, "list": (*stage).list, "advance": (*stage).advance, "restart": (*stage).restart,
 		"restore": (*stage).restore,
 		"fail":    (*stage).fail, "mend": (*stage).mend, "hold": (*stage).hold, "release": (*stage).letGo,
-	}[words[0]]
-	require.NotNil(s.t, play, "command %q", command)
-	play(s, &a)
+	}[name]
+	require.NotNil(s.t, play, "command %q", name)
+	play(s, &args{Args: given, s: s})
 }
 
 // args are the arguments of a command.
 type args struct {
-	s     *stage
-	words []string
-	named map[string]string
-}
-
-func (a *args) num(name string, otherwise int64) int64 {
-	v, ok := a.named[name]
-	if !ok {
-		return otherwise
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	require.NoError(a.s.t, err)
-	return n
-}
-
-func (a *args) duration(name string, otherwise time.Duration) time.Duration {
-	v, ok := a.named[name]
-	if !ok {
-		return otherwise
-	}
-	d, err := time.ParseDuration(v)
-	require.NoError(a.s.t, err)
-	return d
+	*journaltest.Args
+	s *stage
 }
 
 // producer is the one written as id/epoch in a word.
 func (a *args) producer(word int) coordinator.Producer {
-	id, epoch, ok := strings.Cut(a.words[word], "/")
-	require.True(a.s.t, ok, a.words[word])
+	id, epoch, ok := strings.Cut(a.Words[word], "/")
+	require.True(a.s.t, ok, a.Words[word])
 	n, err := strconv.ParseInt(id, 10, 64)
 	require.NoError(a.s.t, err)
 	e, err := strconv.ParseInt(epoch, 10, 16)
@@ -243,7 +171,7 @@ func (a *args) producer(word int) coordinator.Producer {
 
 // places are those of the words from one on, as topic/partition.
 func (a *args) places(from int) (list []Place) {
-	for _, w := range a.words[from:] {
+	for _, w := range a.Words[from:] {
 		topic, partition, _ := strings.Cut(w, "/")
 		n, err := strconv.Atoi(partition)
 		require.NoError(a.s.t, err)
