@@ -16,23 +16,11 @@ func newGroup(c *console) *cobra.Command {
 }
 
 // completeGroups offers the groups of the cluster for the argument.
-func completeGroups(r *remote) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		var names []string
-		err := r.admin(cmd.Context(), func(ctx context.Context, adm *kadm.Client) error {
-			groups, err := adm.ListGroups(ctx)
-			for _, name := range groups.Groups() {
-				if !slices.Contains(args, name) {
-					names = append(names, name)
-				}
-			}
-			return err
-		})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+func completeGroups(r *remote) completion {
+	return completeNames(r, func(ctx context.Context, adm *kadm.Client) ([]string, error) {
+		groups, err := adm.ListGroups(ctx)
+		return groups.Groups(), err
+	})
 }
 
 type groupList struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,23 +17,11 @@ func newTopic(c *console) *cobra.Command {
 }
 
 // completeTopics offers the topics of the broker for the argument.
-func completeTopics(r *remote) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		var names []string
-		err := r.admin(cmd.Context(), func(ctx context.Context, adm *kadm.Client) error {
-			topics, err := adm.ListTopics(ctx)
-			for _, name := range topics.Names() {
-				if !slices.Contains(args, name) {
-					names = append(names, name)
-				}
-			}
-			return err
-		})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+func completeTopics(r *remote) completion {
+	return completeNames(r, func(ctx context.Context, adm *kadm.Client) ([]string, error) {
+		topics, err := adm.ListTopics(ctx)
+		return topics.Names(), err
+	})
 }
 
 // parsePairs splits k=v words.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,23 +14,11 @@ func newTxn(c *console) *cobra.Command {
 }
 
 // completeTxns offers the transactional ids of the cluster for the argument.
-func completeTxns(r *remote) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		var ids []string
-		err := r.admin(cmd.Context(), func(ctx context.Context, adm *kadm.Client) error {
-			txns, err := adm.ListTransactions(ctx, nil, nil)
-			for _, id := range txns.TransactionalIDs() {
-				if !slices.Contains(args, id) {
-					ids = append(ids, id)
-				}
-			}
-			return err
-		})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return ids, cobra.ShellCompDirectiveNoFileComp
-	}
+func completeTxns(r *remote) completion {
+	return completeNames(r, func(ctx context.Context, adm *kadm.Client) ([]string, error) {
+		txns, err := adm.ListTransactions(ctx, nil, nil)
+		return txns.TransactionalIDs(), err
+	})
 }
 
 // ongoing is the state of a transaction that its producer has not ended.
