@@ -38,6 +38,9 @@ func (c *Call) Throttle(d time.Duration) {
 	}
 }
 
+// Throttling is how long the client has to wait for what Throttle has said so far.
+func (c *Call) Throttling() time.Duration { return c.throttle }
+
 // Working is said by Finish when it has waited and works from now on: this time
 // counts for its client's quota.
 func (c *Call) Working() {

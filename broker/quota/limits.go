@@ -2,6 +2,7 @@ package quota
 
 import (
 	"net/netip"
+	"strings"
 
 	"github.com/mainstem/mainstem/controller/meta"
 )
@@ -36,6 +37,15 @@ func keyOf(k Kind) string {
 type Client struct {
 	User string // its principal's name
 	ID   string // what it calls itself; empty if it gives no name
+}
+
+// ClientOf is the client of a principal, such as User:ANONYMOUS, that calls itself id.
+func ClientOf(principal string, id *string) Client {
+	c := Client{User: strings.TrimPrefix(principal, "User:")}
+	if id != nil {
+		c.ID = *id
+	}
+	return c
 }
 
 // limits are the bounds that the metadata has for clients. They are immutable.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,8 +22,8 @@ func TestProduceAnswerIsEncodedAsKmsgDoes(t *testing.T) {
 	for version := int16(3); version <= 13; version++ {
 		for seed := range uint64(50) {
 			rnd := rand.New(rand.NewPCG(seed, uint64(version)))
-			p := &produce{req: &protocol.ProduceRequest{Version: version}}
-			want := &kmsg.ProduceResponse{Version: version}
+			p := &produce{req: &protocol.ProduceRequest{Version: version}, wait: time.Duration(rnd.IntN(9)) * time.Second}
+			want := &kmsg.ProduceResponse{Version: version, ThrottleMillis: int32(p.wait.Milliseconds())}
 			for topic := range rnd.IntN(4) {
 				rt := protocol.ProduceTopic{Name: word(rnd), ID: id(rnd)}
 				p.req.Topics = append(p.req.Topics, rt)
@@ -79,8 +80,8 @@ func TestFetchAnswerIsEncodedAsKmsgDoes(t *testing.T) {
 	for version := int16(4); version <= 18; version++ {
 		for seed := range uint64(50) {
 			rnd := rand.New(rand.NewPCG(seed, uint64(version)))
-			f := &fetch{req: &kmsg.FetchRequest{Version: version}, answerID: rnd.Int32()}
-			want := &kmsg.FetchResponse{Version: version, SessionID: f.answerID}
+			f := &fetch{req: &kmsg.FetchRequest{Version: version}, answerID: rnd.Int32(), wait: time.Duration(rnd.IntN(9)) * time.Second}
+			want := &kmsg.FetchResponse{Version: version, SessionID: f.answerID, ThrottleMillis: int32(f.wait.Milliseconds())}
 			for range rnd.IntN(4) {
 				k := partKey{name: word(rnd)}
 				if version >= 13 {

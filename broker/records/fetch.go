@@ -33,9 +33,10 @@ type fetch struct {
 	failed      error // answers the whole request
 
 	rows    []fetchRow
-	bytes   int  // of records in rows
-	granted int  // bytes of the broker's budget for them; not asked for while negative
-	starved bool // others hold all of it
+	bytes   int           // of records in rows
+	wait    time.Duration // of the client, before it fetches again
+	granted int           // bytes of the broker's budget for them; not asked for while negative
+	starved bool          // others hold all of it
 	leaders leaders
 	body    []byte
 	cuts    []cut
@@ -89,6 +90,7 @@ func (f *fetch) begin(c *protocol.Call) {
 	}
 	f.deadline = time.Now().Add(time.Duration(req.MaxWaitMillis) * time.Millisecond)
 	f.maxBytes = min(int(req.MaxBytes), f.h.live.Values().FetchMaxBytes)
+	f.boundByQuota()
 	f.minBytes = min(int(req.MinBytes), max(f.maxBytes, 0))
 	f.granted = -1
 	f.leaders.reset(f.h, c.Conn.Listener)
@@ -238,6 +240,7 @@ func (f *fetch) leave() {
 // finish waits until there is enough, or the time is over, and answers.
 func (f *fetch) finish() protocol.Reply {
 	f.run()
+	f.countOut()
 	f.encode()
 	return protocol.Reply{Body: &f.buffers}
 }
@@ -251,6 +254,7 @@ func (f *fetch) run() {
 		return
 	}
 	f.await()
+	f.call.Working()
 	if f.incremental && !f.s.current(f.next) {
 		// A later request of the session has come by another connection.
 		f.failed = kerr.InvalidFetchSessionEpoch
@@ -259,7 +263,9 @@ func (f *fetch) run() {
 		return
 	}
 	f.gather()
-	if f.wantsSession() && f.s == f.own && len(f.slab) > 0 {
+	if f.charge(); f.wait > 0 {
+		f.withhold()
+	} else if f.wantsSession() && f.s == f.own && len(f.slab) > 0 {
 		f.promote()
 	}
 	f.leave()
@@ -384,7 +390,7 @@ func (f *fetch) clear() {
 		f.body = nil
 	}
 	f.call, f.req, f.s, f.failed = nil, nil, nil, nil
-	f.starved = false
+	f.starved, f.wait = false, 0
 	f.incremental, f.late, f.answerID, f.next, f.bytes = false, false, 0, 0, 0
 }
 

@@ -37,9 +37,16 @@ type cut struct {
 
 // encode makes the pieces of the body.
 func (f *fetch) encode() {
+	f.encodeBody()
+	f.assemble()
+}
+
+// encodeBody makes the body, and notes where records belong in it.
+func (f *fetch) encodeBody() {
+	f.cuts = f.cuts[:0]
 	version := f.req.Version
 	flexible := version >= 12
-	b := appendInt32(f.body[:0], 0) // No throttling.
+	b := appendInt32(f.body[:0], int32(f.wait.Milliseconds()))
 	if version >= 7 {
 		code := int16(0)
 		if f.failed != nil {
@@ -76,7 +83,6 @@ func (f *fetch) encode() {
 		b = f.leaders.appendEndpoints(b)
 	}
 	f.body = b
-	f.assemble()
 }
 
 func (r *fetchRow) sameTopic(o *fetchRow) bool {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/mainstem/mainstem/broker/metrics"
 	"github.com/mainstem/mainstem/broker/replica"
 	"github.com/mainstem/mainstem/log"
 )
@@ -29,6 +30,7 @@ type fetchRow struct {
 	epoch          int32 // where the logs part, if diverging
 	end            int64
 	hint           hint
+	stats          *metrics.Topic // of its topic; nil for an error
 }
 
 // look finds out what the part has to tell now.
@@ -193,9 +195,8 @@ func (f *fetch) answer(pt *part) int {
 		sent = row.batches.Size()
 		f.bytes += sent
 	}
-	stats := pt.p.Topic().Stats
-	stats.Fetches.Inc()
-	stats.BytesOut.Add(sent)
+	row.stats = pt.p.Topic().Stats
+	row.stats.Fetches.Inc()
 	if f.incremental && sent == 0 && !row.diverging && row.hw == pt.hw && row.start == pt.start {
 		return 0
 	}

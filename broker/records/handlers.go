@@ -8,6 +8,7 @@ import (
 
 	"github.com/mainstem/mainstem/broker/config"
 	"github.com/mainstem/mainstem/broker/metrics"
+	"github.com/mainstem/mainstem/broker/quota"
 	"github.com/mainstem/mainstem/broker/replica"
 	"github.com/mainstem/mainstem/protocol"
 )
@@ -27,6 +28,8 @@ type Options struct {
 	Enlist func(e Enlistment) Enlisting
 	// FetchMemory is DefaultFetchMemory if zero.
 	FetchMemory int64
+	// Quotas hold clients to the bytes that they may produce and fetch; nil: to none.
+	Quotas *quota.Manager
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 	// Logger may be nil.
@@ -39,6 +42,7 @@ type Handlers struct {
 	replicas *replica.Set
 	live     *config.Live
 	nodeID   int32
+	quotas   *quota.Manager
 	logger   *zap.Logger
 	enlist   func(e Enlistment) Enlisting
 	sessions *sessions
@@ -58,6 +62,9 @@ func New(o Options) *Handlers {
 	if o.Metrics == nil {
 		o.Metrics = metrics.New(metrics.Options{})
 	}
+	if o.Quotas == nil {
+		o.Quotas = quota.New(quota.Options{})
+	}
 	if o.FetchMemory == 0 {
 		o.FetchMemory = DefaultFetchMemory
 	}
@@ -65,6 +72,7 @@ func New(o Options) *Handlers {
 		replicas: o.Replicas,
 		live:     o.Live,
 		nodeID:   o.NodeID,
+		quotas:   o.Quotas,
 		logger:   o.Logger,
 		enlist:   o.Enlist,
 		sessions: newSessions(o.Live.Values().FetchSessionSlots, &o.Metrics.SessionEvictions),

@@ -28,6 +28,7 @@ type produce struct {
 	call     *protocol.Call
 	req      *protocol.ProduceRequest
 	deadline time.Time
+	wait     time.Duration // of the client, before it produces again
 	rows     []row
 	ticket   log.Ticket
 	appended int // rows that were appended
@@ -106,6 +107,7 @@ func (h *Handlers) submitProduce(c *protocol.Call) protocol.Finish {
 	p.call, p.req = c, c.Body.(*protocol.ProduceRequest)
 	p.deadline = time.Now().Add(time.Duration(p.req.TimeoutMillis) * time.Millisecond)
 	p.leaders.reset(h, c.Conn.Listener)
+	h.chargeProduce(c)
 	if whole := p.collect(); whole != nil {
 		for i := range p.rows {
 			p.fail(&p.rows[i], *whole)
@@ -275,6 +277,8 @@ func (p *produce) finish() protocol.Reply {
 		p.await()
 		p.h.parkedProduces.Add(-1)
 	}
+	p.call.Working()
+	p.wait = p.call.Throttled()
 	p.body = p.encode(p.body[:0])
 	p.buffers = protocol.Buffers{Pieces: append(p.buffers.Pieces[:0], p.body), Release: p.releaseFunc}
 	return protocol.Reply{Body: &p.buffers}
@@ -364,7 +368,7 @@ func (p *produce) release() {
 	clear(p.pending)
 	clear(p.buffers.Pieces)
 	p.rows, p.enlisted, p.pending = p.rows[:0], p.enlisted[:0], p.pending[:0]
-	p.call, p.req, p.ticket, p.appended, p.failed = nil, nil, log.Ticket{}, 0, false
+	p.call, p.req, p.ticket, p.appended, p.failed, p.wait = nil, nil, log.Ticket{}, 0, false, 0
 	if cap(p.body) > maxKept {
 		p.body = nil
 	}

@@ -50,7 +50,7 @@ func (p *produce) encode(b []byte) []byte {
 		b = appendNoTags(b, flexible)
 		first = end
 	}
-	b = appendInt32(b, 0) // No throttling.
+	b = appendInt32(b, int32(p.wait.Milliseconds()))
 	if flexible {
 		b = p.leaders.appendEndpoints(b)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
+	"github.com/mainstem/mainstem/broker/quota"
 	"github.com/mainstem/mainstem/broker/replica/replicatest"
 	"github.com/mainstem/mainstem/controller/meta"
 	"github.com/mainstem/mainstem/log"
@@ -31,6 +32,7 @@ type rig struct {
 	h      *Handlers
 	apis   map[int16]protocol.API
 	server *protocol.Server
+	quotas *quota.Manager
 }
 
 func newRig(t testing.TB, overrides ...string) *rig {
@@ -43,7 +45,7 @@ func newRig(t testing.TB, overrides ...string) *rig {
 // handle makes the handlers anew, as after a restart.
 func (r *rig) handle() {
 	r.h = New(Options{
-		Replicas: r.Set, Live: r.Live, NodeID: replicatest.NodeID, Metrics: r.Metrics,
+		Replicas: r.Set, Live: r.Live, NodeID: replicatest.NodeID, Metrics: r.Metrics, Quotas: r.quotas,
 	})
 	r.apis = make(map[int16]protocol.API)
 	for _, a := range r.h.APIs() {
