@@ -38,6 +38,9 @@ func (p *peerRun) seconds() time.Duration {
 	return time.Duration(p.report.Seconds * float64(time.Second))
 }
 
+// warmup is how long a client runs before it measures.
+func (p *peerRun) warmup() time.Duration { return min(2*time.Second, p.seconds()) }
+
 // add notes a figure of the step that runs.
 func (p *peerRun) add(group, name, metric string, value float64, m measured) {
 	fmt.Printf("   %s, %s: %s %s\n", group, name, number(value), metric)
@@ -122,7 +125,7 @@ func parsePeer(args []string) (p *peerRun, only func() error, err error) {
 		return nil, nil, err
 	}
 	if *resume != "" {
-		p.file = *resume
+		p.file, p.results = *resume, filepath.Dir(*resume)
 		p.report, err = readPeerReport(*resume)
 		return p, nil, err
 	}

@@ -127,7 +127,7 @@ func scenarioEndToEnd(ctx context.Context, p *peerRun, b broker) error {
 		}
 		var l loaded
 		m, err := p.measure(ctx, b, func() (err error) {
-			l, err = runClient(ctx, b, "latency", "--topic", topic, "--rate", strconv.Itoa(rate), "--warmup", "2s", "--duration", (2 * p.seconds()).String())
+			l, err = runClient(ctx, b, "latency", "--topic", topic, "--rate", strconv.Itoa(rate), "--warmup", p.warmup().String(), "--duration", (2 * p.seconds()).String())
 			return err
 		})
 		if err != nil {

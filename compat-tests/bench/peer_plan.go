@@ -33,8 +33,17 @@ type failure struct {
 }
 
 // plan lists the steps in order. What is measured once comes behind the first
-// round, so that a run that is cut short lacks a round and no row.
+// round, so that a run that is cut short lacks a round and no row; what is rarely
+// asked for comes last.
 func (p *peerRun) plan() (steps []step) {
+	var usual, rare []scenario
+	for _, s := range p.chosen() {
+		if s.rare {
+			rare = append(rare, s)
+		} else {
+			usual = append(usual, s)
+		}
+	}
 	for round := 1; round <= p.report.Rounds; round++ {
 		for _, broker := range p.report.Brokers {
 			for _, s := range p.chosen() {
@@ -44,14 +53,15 @@ func (p *peerRun) plan() (steps []step) {
 			}
 		}
 		if round == 1 {
-			steps = append(steps, p.planOnce()...)
+			steps = append(steps, p.once(usual)...)
 		}
 	}
-	return steps
+	return append(steps, p.once(rare)...)
 }
 
-func (p *peerRun) planOnce() (steps []step) {
-	for _, s := range p.chosen() {
+// once are the steps of scenarios that are measured once.
+func (p *peerRun) once(of []scenario) (steps []step) {
+	for _, s := range of {
 		switch {
 		case s.together != nil:
 			steps = append(steps, step{1, "", s.name})
@@ -191,7 +201,7 @@ func (p *peerRun) startSession(ctx context.Context, s step) (err error) {
 	}
 	p.live, p.liveDir, p.liveOf = b, dir, step{Round: s.Round, Broker: s.Broker}
 	if _, err = b.start(ctx); err == nil {
-		err = warm(ctx, b)
+		err = p.warmUp(ctx, b)
 	}
 	if err != nil {
 		p.endSession()
@@ -218,9 +228,9 @@ func (p *peerRun) fresh(name string) (broker, string, error) {
 	return b, dir, err
 }
 
-// warm loads a broker until it has used so much CPU time that code which is
+// warmUp loads a broker until it has used so much CPU time that code which is
 // compiled as it runs is itself, at most 40 s.
-func warm(ctx context.Context, b broker) error {
+func (p *peerRun) warmUp(ctx context.Context, b broker) error {
 	const topic, partitions = "warm", 16
 	if err := makeTopic(ctx, b.address(), topic, partitions); err != nil {
 		return err
@@ -231,7 +241,7 @@ func warm(ctx context.Context, b broker) error {
 			{Connections: 1, InFlight: 5, Partitions: partitions, PerRequest: 1, Records: 64, Size: 1024, Codec: 3},
 			{Connections: 4, InFlight: 5, Partitions: partitions, PerRequest: 1, Records: 1, Size: 100},
 		} {
-			if _, err := produceRaw(ctx, b.address(), topic, l, time.Second); err != nil {
+			if _, err := produceRaw(ctx, b.address(), topic, l, min(time.Second, p.seconds())); err != nil {
 				return err
 			}
 		}

@@ -74,7 +74,7 @@ func scenarioCatchup(ctx context.Context, p *peerRun, b broker) error {
 	if err := makeTopic(ctx, b.address(), fresh, 4); err != nil {
 		return err
 	}
-	args := []string{"latency", "--topic", fresh, "--rate", "1000", "--warmup", "2s", "--duration"}
+	args := []string{"latency", "--topic", fresh, "--rate", "1000", "--warmup", p.warmup().String(), "--duration"}
 	var alone loaded
 	m, err := p.measure(ctx, b, func() (err error) {
 		alone, err = runClient(ctx, b, append(args, p.seconds().String())...)
@@ -97,7 +97,7 @@ func scenarioCatchup(ctx context.Context, p *peerRun, b broker) error {
 			return err
 		}
 		cold = coldRead{b: b, topic: old, ends: ends, files: files}
-		rerr := wait(ctx, 2*time.Second) // The client's own warm-up.
+		rerr := wait(ctx, p.warmup()) // The client's own.
 		if rerr == nil {
 			rerr = cold.run(ctx, p.seconds())
 		}

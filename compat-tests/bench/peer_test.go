@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,15 +207,8 @@ func TestTheReadmeOfThisProjectShowsWhatWasMeasured(t *testing.T) {
 	require.Equal(t, want, shown, "run: compat-tests/bench/peer -readme")
 }
 
-func TestEveryGoalHasAScenario(t *testing.T) {
-	require.NotEmpty(t, goals())
-	for _, g := range goals() {
-		require.Contains(t, groups(), g.group)
-	}
-}
-
 func TestAnInterruptedComparisonGoesOnWhereItWas(t *testing.T) {
-	p, only, err := parsePeer([]string{"-rounds", "2", "-brokers", "kafka,mainstem", "-scenarios", "small,start,idle,partitions_10000"})
+	p, only, err := parsePeer([]string{"-rounds", "2", "-brokers", "kafka,mainstem", "-scenarios", "small,start,idle,kafka_10000,partitions_10000"})
 	require.NoError(t, err)
 	require.Nil(t, only)
 	all := p.plan()
@@ -227,6 +221,7 @@ func TestAnInterruptedComparisonGoesOnWhereItWas(t *testing.T) {
 		{1, "mainstem", "partitions_10000"},
 		{2, "kafka", "small"},
 		{2, "mainstem", "small"},
+		{1, "kafka", "kafka_10000"},
 	}, all)
 	require.Greater(t, p.left(all), p.left(all[1:]))
 
@@ -247,6 +242,42 @@ func TestAnInterruptedComparisonGoesOnWhereItWas(t *testing.T) {
 	for _, args := range [][]string{{"-brokers", "absent"}, {"-scenarios", "absent"}, {"-rounds", "0"}, {"-resume", "absent"}} {
 		_, _, err := parsePeer(args)
 		require.Error(t, err, args)
+	}
+}
+
+func TestEveryScenarioMeasuresABroker(t *testing.T) {
+	results := t.TempDir()
+	p, _, err := parsePeer([]string{
+		"-brokers", "mainstem", "-rounds", "1", "-seconds", "0.05", "-fill", "4000000", "-rest", "50ms", "-starts", "1", "-attempts", "1",
+		"-work", t.TempDir(), "-results", results,
+		"-scenarios", "partitions_16,throughput,client,small,e2e,read,catchup,start,idle,partitions_10000",
+	})
+	require.NoError(t, err)
+	p.report.Date, p.began = "2001-02-03T04:05:06Z", time.Now()
+	p.file, err = newFile(results, p.report.Date)
+	require.NoError(t, err)
+	require.NoError(t, p.run(context.Background()))
+	r, err := readPeerReport(p.file)
+	require.NoError(t, err)
+	require.Equal(t, p.plan(), r.Done)
+	require.Empty(t, r.Failed)
+	seen := make(map[string]bool)
+	for _, row := range r.Rows {
+		seen[row.Group] = true
+		v, have := row.value("mainstem")
+		require.True(t, have, row)
+		if !strings.Contains(row.Metric, "%") && !strings.HasPrefix(row.Metric, "CPU") { // So short that the clock may not have moved.
+			require.Positive(t, v, row)
+		}
+	}
+	for _, g := range groups() {
+		require.True(t, seen[g], g)
+	}
+	missing := slices.DeleteFunc(goals(), func(g goal) bool {
+		return slices.ContainsFunc(r.Rows, func(row *peerRow) bool { return goalOf(row) != nil && *goalOf(row) == g })
+	})
+	for _, g := range missing { // What was left out.
+		require.Equal(t, "partitions", g.group, g)
 	}
 }
 
