@@ -95,12 +95,18 @@ func startEmbedded(ctx context.Context, o *Options) (*embedded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start embedded etcd: %w", err)
 	}
+	if err := giveUpReserve(o.Dir); err != nil {
+		return nil, fmt.Errorf("start embedded etcd: %w", err)
+	}
 	if err := e.start(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("start embedded etcd in %s: %w", dir, err)
 	}
 	if err := e.lead(ctx); err != nil {
 		e.stop()
 		return nil, fmt.Errorf("start embedded etcd in %s: %w", dir, err)
+	}
+	if err := takeReserve(o.Dir); err != nil {
+		o.Logger.Warn("no room could be set aside for the embedded etcd", zap.Error(err))
 	}
 	return e, nil
 }
