@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -92,7 +93,10 @@ func TestAnswersAreThoseOfKafka(t *testing.T) {
 		}
 		if e.API == "Fetch" {
 			// Kafka's partition ends at 36; here some batches less are stored.
-			end := uint64(r.Partition("wire", 0).HighWatermark())
+			p := r.Partition("wire", 0)
+			require.Eventually(t, func() bool { return p.HighWatermark() == p.Log().End() }, 10*time.Second, time.Millisecond,
+				"what came with acks=0 is not committed")
+			end := uint64(p.HighWatermark())
 			request = bytes.ReplaceAll(request, binary.BigEndian.AppendUint64(nil, 36), binary.BigEndian.AppendUint64(nil, end))
 		}
 		c.write(request)
