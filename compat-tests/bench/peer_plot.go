@@ -26,8 +26,8 @@ type plotLine struct {
 }
 
 const (
-	plotWidth, plotHeight    = 760, 420
-	plotLeft, plotRight      = 70, 200
+	plotWidth, plotHeight    = 800, 420
+	plotLeft, plotRight      = 70, 240
 	plotTop, plotBottom      = 50, 70
 	plotInnerX               = plotWidth - plotLeft - plotRight
 	plotInnerY               = plotHeight - plotTop - plotBottom
