@@ -40,14 +40,25 @@ func (t *Turn) Append(key, value []byte) {
 }
 
 // AppendTxn appends records that count once the producer's transaction has ended
-// well. An error says that the producer may not: nothing was appended, and
-// the machine leaves its state as it was.
+// well. An error says that the producer may not: the machine leaves its state as it
+// was, and the client is to abort.
 func (t *Turn) AppendTxn(p Producer, records ...Record) error {
 	if err := t.flush(); err != nil {
 		return clientError(err)
 	}
-	end, err := t.journal.Append(records, &p, t.NowMillis())
-	return t.appended(end, err)
+	for len(records) > 0 {
+		n, bytes := 0, 0
+		for n < len(records) && bytes < maxBatch {
+			bytes += len(records[n].Key) + len(records[n].Value)
+			n++
+		}
+		end, err := t.journal.Append(records[:n], &p, t.NowMillis())
+		if err := t.appended(end, err); err != nil {
+			return err
+		}
+		records = records[n:]
+	}
+	return nil
 }
 
 // AppendMarker appends the end of a transaction. An error says that its

@@ -10,6 +10,10 @@ import (
 	"github.com/mainstem/mainstem/coordinator/group"
 )
 
+// maxGroupBytes bounds what the members of a classic group say, and what their
+// leader assigns: both are one record of the log together.
+const maxGroupBytes = 8 << 20
+
 // followSettings keeps what machines ask for at hand.
 func (h *Handlers) followSettings() {
 	h.readSettings(nil)
@@ -24,6 +28,7 @@ func (h *Handlers) readSettings(*config.Values) {
 		MinSessionTimeout:     l.Millis("group.min.session.timeout.ms"),
 		MaxSessionTimeout:     l.Millis("group.max.session.timeout.ms"),
 		MaxSize:               l.Int("group.max.size"),
+		MaxBytes:              min(maxGroupBytes, int(l.Int64("mainstem.commitlog.segment.bytes")/4)),
 		OffsetMetadataMax:     l.Int("offset.metadata.max.bytes"),
 		OffsetRetention:       time.Duration(l.Int64("offsets.retention.minutes")) * time.Minute,
 		OffsetRetentionCheck:  l.Millis("offsets.retention.check.interval.ms"),

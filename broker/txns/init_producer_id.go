@@ -3,6 +3,7 @@ package txns
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -54,7 +55,7 @@ func (h *Handlers) checkInit(req *kmsg.InitProducerIDRequest) error {
 		return kerr.InvalidRequest
 	case req.TransactionalID == nil:
 		return nil
-	case *req.TransactionalID == "":
+	case *req.TransactionalID == "", len(*req.TransactionalID) > math.MaxInt16: // As long as a record's key can say.
 		return kerr.InvalidRequest
 	case req.TransactionTimeoutMillis <= 0,
 		int64(req.TransactionTimeoutMillis) > h.live.Int64("transaction.max.timeout.ms"):

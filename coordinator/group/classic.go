@@ -54,8 +54,9 @@ type Classic struct {
 	order []*member
 	// static has the member ids of static members, by instance id.
 	static map[string]string
-	// votes counts the members that know a protocol.
+	// votes counts the members that know a protocol, bytes what they say.
 	votes map[string]int
+	bytes int
 	// joining counts the members that wait in a JoinGroup.
 	joining int
 	// expected are the ids that were handed out and not used yet (KIP-394).
@@ -148,6 +149,7 @@ func (g *Classic) add(x *member) {
 
 // vote counts the member's protocols, or takes them out of the count.
 func (g *Classic) vote(x *member, by int) {
+	g.bytes += by * bytesOf(x.protocols)
 	for i := range x.protocols {
 		name := x.protocols[i].name
 		if g.votes[name] += by; g.votes[name] <= 0 {

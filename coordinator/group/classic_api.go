@@ -16,9 +16,13 @@ import (
 func (m *Machine) JoinGroup(t *coordinator.Turn, c Client, req *kmsg.JoinGroupRequest, p *joinPromise) {
 	s := m.settings()
 	session := time.Duration(req.SessionTimeoutMillis) * time.Millisecond
+	err := checkGroupID(req.Group)
+	if err == nil {
+		err = checkJoinStrings(req)
+	}
 	switch {
-	case req.Group == "":
-		refuseJoin(p, req.MemberID, kerr.InvalidGroupID)
+	case err != nil:
+		refuseJoin(p, req.MemberID, err)
 		return
 	case session < s.MinSessionTimeout || session > s.MaxSessionTimeout:
 		refuseJoin(p, req.MemberID, kerr.InvalidSessionTimeout)

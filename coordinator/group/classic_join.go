@@ -34,6 +34,10 @@ func (g *Classic) join(t *coordinator.Turn, c Client, req *kmsg.JoinGroupRequest
 		refuseJoin(p, req.MemberID, kerr.InconsistentGroupProtocol)
 		return
 	}
+	if !g.fits(g.memberOf(req), protocols) {
+		refuseJoin(p, req.MemberID, kerr.GroupMaxSizeReached)
+		return
+	}
 	if req.MemberID == "" {
 		g.joinNew(t, c, req, protocols, p)
 		return
@@ -55,6 +59,15 @@ func (g *Classic) hasRoom(memberID string) bool {
 	return true
 }
 
+// memberOf is the id of the member in whose place the request's will be, "" if it
+// is a new one.
+func (g *Classic) memberOf(req *kmsg.JoinGroupRequest) string {
+	if req.MemberID == "" && req.InstanceID != nil {
+		return g.static[*req.InstanceID]
+	}
+	return req.MemberID
+}
+
 // joinNew lets somebody in who has no member id yet.
 func (g *Classic) joinNew(t *coordinator.Turn, c Client, req *kmsg.JoinGroupRequest, protocols []memberProtocol, p *joinPromise) {
 	if req.InstanceID != nil {
@@ -66,7 +79,7 @@ func (g *Classic) joinNew(t *coordinator.Turn, c Client, req *kmsg.JoinGroupRequ
 		g.admit(t, g.newMember(id, c, req, protocols), req.ProtocolType, p)
 		return
 	}
-	id := c.ID + "-" + g.m.newID()
+	id := clientPart(c.ID) + "-" + g.m.newID()
 	if c.Version >= needsMemberID {
 		g.expect(t, id, time.Duration(req.SessionTimeoutMillis)*time.Millisecond)
 		resp := joinResponse(id)

@@ -37,6 +37,11 @@ func (g *Classic) sync(t *coordinator.Turn, _ Client, req *kmsg.SyncGroupRequest
 		coordinator.Deliver(t, p, g.synced(x))
 		return
 	}
+	if g.leader == x.id && !g.mayAssign(req.GroupAssignment) {
+		// Kafka says the same of a record that is too large.
+		refuseSync(p, kerr.UnknownServerError)
+		return
+	}
 	if x.sync != nil {
 		refuseSync(x.sync, kerr.RebalanceInProgress)
 	}
@@ -44,6 +49,18 @@ func (g *Classic) sync(t *coordinator.Turn, _ Client, req *kmsg.SyncGroupRequest
 	if g.leader == x.id {
 		g.assign(t, req.GroupAssignment)
 	}
+}
+
+// mayAssign tells whether the members' assignments are small enough to be kept.
+func (g *Classic) mayAssign(assignments []kmsg.SyncGroupRequestGroupAssignment) bool {
+	sum := 0
+	for i := range assignments {
+		if g.members[assignments[i].MemberID] != nil {
+			sum += len(assignments[i].MemberAssignment)
+		}
+	}
+	limit := g.m.settings().MaxBytes
+	return limit <= 0 || sum <= limit
 }
 
 // assign takes over what the leader has decided; who it has left out gets nothing.

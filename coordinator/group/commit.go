@@ -1,6 +1,7 @@
 package group
 
 import (
+	"slices"
 	"unicode/utf16"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -40,6 +41,7 @@ const requiresKnownGroup = 9
 // CommitOffsets serves an OffsetCommit of offsets whose partitions are known to
 // exist, and answers with a code for each.
 func (m *Machine) CommitOffsets(t *coordinator.Turn, c Client, req *kmsg.OffsetCommitRequest, list []Offset, p *Codes) {
+	_, known := m.groups[req.Group]
 	g, err := m.committingGroup(c, req)
 	by := commitBy{memberID: req.MemberID, instanceID: req.InstanceID, epoch: req.Generation, version: c.Version}
 	if err == nil {
@@ -55,6 +57,9 @@ func (m *Machine) CommitOffsets(t *coordinator.Turn, c Client, req *kmsg.OffsetC
 	}
 	codes := m.checkOffsets(list)
 	checkEach(g, by, list, codes)
+	if !known && !slices.Contains(codes, 0) {
+		delete(m.groups, req.Group) // Nothing is kept for it.
+	}
 	for i := range list {
 		if codes[i] == 0 {
 			at, offset := list[i].place(), list[i].at(now, expires)
@@ -73,6 +78,8 @@ func (m *Machine) committingGroup(c Client, req *kmsg.OffsetCommitRequest) (grou
 		return g, nil
 	}
 	switch {
+	case tooLong(req.Group):
+		return nil, kerr.InvalidGroupID
 	case req.Generation < 0:
 		g := m.newClassic(req.Group)
 		m.groups[req.Group] = g

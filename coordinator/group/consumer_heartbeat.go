@@ -38,6 +38,9 @@ func refuse(code *kerr.Error, format string, args ...any) error {
 func (m *Machine) ConsumerHeartbeat(t *coordinator.Turn, c Client, req *kmsg.ConsumerGroupHeartbeatRequest, p *ConsumerHeartbeatPromise) {
 	s := m.consumer(req.Group)
 	err := checkHeartbeat(c, req, s)
+	if err == nil {
+		err = m.checkNames(req.SubscribedTopicNames)
+	}
 	resp := kmsg.NewPtrConsumerGroupHeartbeatResponse()
 	switch {
 	case err != nil:
@@ -68,6 +71,8 @@ func checkHeartbeat(c Client, req *kmsg.ConsumerGroupHeartbeatRequest, s *Consum
 		return refuse(bad, "MemberId can't be empty.")
 	case empty(req.InstanceID):
 		return refuse(bad, "InstanceId can't be empty.")
+	case tooLong(req.Group, req.MemberID, deref(req.InstanceID)):
+		return refuse(bad, "GroupId, MemberId or InstanceId is too long.")
 	case empty(req.RackID):
 		return refuse(bad, "RackId can't be empty.")
 	case req.MemberEpoch < epochStaticLeave:

@@ -44,6 +44,9 @@ func (m *Machine) checkPattern(id, expression string) error {
 	if g, ok := m.groups[id].(*Consumer); ok && g.patterns[expression] != nil || expression == "" {
 		return nil
 	}
+	if tooLong(expression) {
+		return refuse(kerr.InvalidRegularExpression, "SubscribedTopicRegex of %d bytes is too long.", len(expression))
+	}
 	_, err := compile(expression)
 	if err == nil {
 		return nil

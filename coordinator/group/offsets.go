@@ -99,6 +99,9 @@ func (m *Machine) name(topic string) string {
 	if s, ok := m.names[topic]; ok {
 		return s
 	}
+	if len(m.names) >= maxNames {
+		m.names = make(map[string]string)
+	}
 	m.names[topic] = topic
 	return topic
 }

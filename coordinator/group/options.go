@@ -24,6 +24,9 @@ type Settings struct {
 	InitialRebalanceDelay                time.Duration
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 	MaxSize                              int
+	// MaxBytes bounds what the members of a group say under all of their protocols,
+	// and what is assigned to them; 0 is no bound.
+	MaxBytes int
 	// Of offsets.
 	OffsetMetadataMax    int
 	OffsetRetention      time.Duration

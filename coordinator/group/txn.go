@@ -118,20 +118,25 @@ func (m *Machine) forgetStaged(group string, at *place) {
 // transaction is for others to say.
 func (m *Machine) CommitTxnOffsets(t *coordinator.Turn, c Client, req *kmsg.TxnOffsetCommitRequest, list []Offset, p *Codes) {
 	id := req.Group
-	if _, ok := m.groups[id]; !ok {
-		if req.Generation >= 0 {
-			p.Keep(allCodes(list, kerr.IllegalGeneration))
-			return
-		}
-		m.groups[id] = m.newClassic(id)
+	g, known := m.groups[id]
+	switch {
+	case known:
+	case tooLong(id):
+		p.Keep(allCodes(list, kerr.InvalidGroupID))
+		return
+	case req.Generation >= 0:
+		p.Keep(allCodes(list, kerr.IllegalGeneration))
+		return
+	default:
+		g = m.newClassic(id)
 	}
 	by := commitBy{memberID: req.MemberID, instanceID: req.InstanceID, epoch: req.Generation, version: c.Version, inTxn: true}
-	if err := m.groups[id].checkCommit(t, by); err != nil {
+	if err := g.checkCommit(t, by); err != nil {
 		p.Keep(allCodes(list, err))
 		return
 	}
 	codes := m.checkOffsets(list)
-	checkEach(m.groups[id], by, list, codes)
+	checkEach(g, by, list, codes)
 	now := t.NowMillis()
 	staged := make([]committed, len(list))
 	records := make([]coordinator.Record, 0, len(list))
@@ -146,6 +151,7 @@ func (m *Machine) CommitTxnOffsets(t *coordinator.Turn, c Client, req *kmsg.TxnO
 			p.Keep(allCodes(list, err))
 			return
 		}
+		m.groups[id] = g
 	}
 	for i := range list {
 		if codes[i] == 0 {
