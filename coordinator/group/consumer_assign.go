@@ -26,14 +26,15 @@ func (g *Consumer) advance(t *coordinator.Turn, x *consumerMember, s *ConsumerSe
 // refresh looks at the topics anew; a change of them, or of a subscription, is a
 // new epoch. The first target is computed for the epoch that the group begins with.
 func (g *Consumer) refresh(t *coordinator.Turn, changed bool) {
-	if g.outdated {
+	outdated := g.outdated
+	g.outdated = false
+	if outdated {
 		for _, expression := range slices.Sorted(maps.Keys(g.patterns)) {
 			if g.patterns[expression].isResolved() {
 				g.resolve(t, expression)
 			}
 		}
 	}
-	g.outdated = false
 	if hash := g.topicsHash(); hash != g.hash {
 		g.hash, changed = hash, true
 	}

@@ -2,7 +2,6 @@ package group
 
 import (
 	"errors"
-	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -20,6 +19,8 @@ type pattern struct {
 	topics      []string
 	version, at int64
 	matcher     *regexp.Regexp // nil until it is needed
+	size        int            // of the matcher, as weigh counts it
+	search      *search        // goes on in later turns; nil if it is over
 }
 
 // isResolved tells whether it is known which topics match.
@@ -46,6 +47,9 @@ func (m *Machine) checkPattern(id, expression string) error {
 	}
 	if tooLong(expression) {
 		return refuse(kerr.InvalidRegularExpression, "SubscribedTopicRegex of %d bytes is too long.", len(expression))
+	}
+	if tree, err := syntax.Parse(expression, syntax.Perl); err == nil && weigh(tree) > maxPattern {
+		return refuse(kerr.InvalidRegularExpression, "SubscribedTopicRegex of %d bytes is too complex.", len(expression))
 	}
 	_, err := compile(expression)
 	if err == nil {
@@ -88,50 +92,4 @@ func (g *Consumer) resolveSoon(t *coordinator.Turn, expression string) bool {
 	}
 	t.Set(&g.resolver, t.Now())
 	return false
-}
-
-// resolveNew resolves what nobody has been subscribed to before. If topics match
-// that is a new epoch, and members get them with their next heartbeats.
-func (g *Consumer) resolveNew(t *coordinator.Turn) {
-	found := false
-	for _, expression := range slices.Sorted(maps.Keys(g.patterns)) {
-		if p := g.patterns[expression]; !p.isResolved() {
-			g.resolve(t, expression)
-			found = found || len(p.topics) > 0
-		}
-	}
-	if found {
-		g.hash = g.topicsHash()
-		g.epoch++
-		g.writeEpoch(t)
-	}
-}
-
-// resolve finds out which topics match an expression, if the metadata is newer than
-// what is known. RE2 takes time in proportion to the names, whatever the expression.
-func (g *Consumer) resolve(t *coordinator.Turn, expression string) {
-	p, version := g.patterns[expression], g.m.opts.Cluster.Version()
-	if p.version == version {
-		return
-	}
-	if p.matcher == nil {
-		matcher, err := compile(expression)
-		if err != nil {
-			return // It comes from a record of another version: it matches nothing.
-		}
-		p.matcher = matcher
-	}
-	var topics []string
-	for name := range g.m.opts.Cluster.Names() {
-		if p.matcher.MatchString(name) {
-			topics = append(topics, name)
-		}
-	}
-	slices.Sort(topics)
-	first := !p.isResolved()
-	p.version = version
-	if first || !slices.Equal(topics, p.topics) {
-		p.topics, p.at = g.m.shared(topics), t.NowMillis()
-		g.writePattern(t, expression, p)
-	}
 }
