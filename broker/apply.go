@@ -24,6 +24,9 @@ func (b *Broker) apply(img *meta.Image, d meta.Delta) {
 			b.logger.Warn("stored settings that this version does not accept are left out", zap.Error(err))
 		}
 	}
+	if len(d.QuotasChanged) > 0 {
+		b.quotas.Apply(img)
+	}
 	if err := b.replicas.Apply(img, d); err != nil {
 		b.logger.Error("partitions could not be opened; it is tried again", zap.Error(err))
 	}
@@ -111,8 +114,10 @@ func (b *Broker) upkeep(ctx context.Context) {
 	}
 }
 
-// retain retries what a full disk refused, and deletes what may go.
+// retain retries what a full disk refused, and deletes what may go; it forgets
+// clients that are gone.
 func (b *Broker) retain() {
+	b.quotas.Expire()
 	if err := b.replicas.Settle(); err != nil {
 		b.logger.Warn("partitions could not be opened; it is tried again", zap.Error(err))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/mainstem/mainstem/broker/groups"
 	"github.com/mainstem/mainstem/broker/http"
 	"github.com/mainstem/mainstem/broker/metrics"
+	"github.com/mainstem/mainstem/broker/quota"
 	"github.com/mainstem/mainstem/broker/records"
 	"github.com/mainstem/mainstem/broker/replica"
 	"github.com/mainstem/mainstem/broker/txns"
@@ -52,6 +53,7 @@ type Broker struct {
 	groups   *groups.Handlers
 	txns     *txns.Handlers
 	clients  *clients.Registry
+	quotas   *quota.Manager
 	server   *protocol.Server
 
 	phase   atomic.Int32 // metrics.Phase
@@ -84,6 +86,7 @@ func Open(ctx context.Context, o Options) (*Broker, error) {
 		level:   o.LogLevel,
 		metrics: metrics.New(metrics.Options{Version: o.Version, MaxTopics: o.Config.Int("mainstem.metrics.topic.limit")}),
 		clients: clients.New(),
+		quotas:  newQuotas(o.Config),
 		ended:   make(chan error, 1),
 		deleted: make(chan struct{}, 1),
 	}

@@ -135,7 +135,7 @@ func (b *Broker) openPartitions(context.Context) error {
 	})
 	b.records = records.New(records.Options{
 		Replicas: b.replicas, Live: b.live, NodeID: b.config.NodeID(),
-		Enlist: b.enlist, Metrics: b.metrics, Logger: b.logger,
+		Enlist: b.enlist, Quotas: b.quotas, Metrics: b.metrics, Logger: b.logger,
 	})
 	dir, err := filepath.Abs(b.config.LogDir())
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *Broker) openPartitions(context.Context) error {
 	}
 	b.admin = admin.New(admin.Options{
 		Controller: b.metadata, Live: b.live, NodeID: b.config.NodeID(), Logger: b.logger, LogLevel: b.level,
-		LogDir: dir, Size: admin.SizesOf(b.replicas),
+		Quotas: b.quotas, LogDir: dir, Size: admin.SizesOf(b.replicas),
 		Space: func() (free, total uint64) {
 			free, total, _ = b.store.Space()
 			return free, total
@@ -174,6 +174,7 @@ func (b *Broker) openListeners(context.Context) (err error) {
 		ReceiveBuffer:   b.explicit("socket.receive.buffer.bytes"),
 		Backlog:         b.config.Int("socket.listen.backlog.size"),
 		Crowded:         b.records.Crowded,
+		Quotas:          b.clientQuotas(),
 		Events:          b.serverEvents(),
 	})
 	if err != nil {

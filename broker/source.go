@@ -14,6 +14,7 @@ func (b *Broker) source() metrics.Source {
 		Partitions:    b.partitionFigures,
 		EachPartition: b.eachPartition,
 		Log:           b.logFigures,
+		Quotas:        b.quotaFigures,
 		Sessions: func() metrics.Sessions {
 			s, p := b.records.Sessions()
 			return metrics.Sessions{Sessions: s, Partitions: p}

@@ -16,8 +16,8 @@ type QuotaChange struct {
 	Remove []string
 }
 
-// apply gives the entity's quotas after the change, without touching those before it.
-func (q *QuotaChange) apply(cur map[string]float64) map[string]float64 {
+// Apply gives the entity's quotas after the change, without touching those before it.
+func (q *QuotaChange) Apply(cur map[string]float64) map[string]float64 {
 	next := maps.Clone(cur)
 	if next == nil {
 		next = map[string]float64{}
@@ -87,7 +87,7 @@ func (c *Client) tryQuotas(ctx context.Context, changes []QuotaChange) (rev int6
 				return 0, err
 			}
 		}
-		next := changes[i].apply(cur)
+		next := changes[i].Apply(cur)
 		cmps = append(cmps, unchanged(keys[i], seen[i]))
 		switch {
 		case maps.Equal(cur, next):

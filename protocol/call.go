@@ -135,7 +135,9 @@ func (c *Call) Outcome(f Finish) Reply {
 		return Reply{None: true}
 	}
 	c.finish = f
-	return c.complete()
+	r := c.complete()
+	c.tell(r)
+	return r
 }
 
 // isReady says whether finishing the call will not wait.

@@ -80,21 +80,25 @@ func (c *conn) timedSubmit(call *Call) Finish {
 
 // throttle tells a client in its answer that it has to wait, and holds it to that.
 func (o *outbox) throttle(call *Call, r Reply) {
-	d := call.throttle
 	if !r.None { // A client that wants no answers is held by its bytes alone.
-		d = call.Throttled()
+		call.Throttled()
 	}
-	if d <= 0 {
-		return
+	call.tell(r)
+	o.conn.mute(call.throttle)
+}
+
+// tell puts into an answer how long the client has to wait.
+func (c *Call) tell(r Reply) {
+	if m, ok := r.Msg.(kmsg.SetThrottleResponse); ok && c.throttle > 0 {
+		m.SetThrottle(int32(c.throttle.Milliseconds()))
 	}
-	if m, ok := r.Msg.(kmsg.SetThrottleResponse); ok {
-		m.SetThrottle(int32(d.Milliseconds()))
-	}
-	o.conn.mute(d)
 }
 
 // mute keeps the connection from being read for a time.
 func (c *conn) mute(d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	until := int64(time.Since(c.srv.begun) + d)
 	for {
 		now := c.muted.Load()

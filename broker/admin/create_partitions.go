@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
+	"github.com/mainstem/mainstem/broker/quota"
 	"github.com/mainstem/mainstem/controller/meta"
 	"github.com/mainstem/mainstem/protocol"
 )
@@ -16,6 +17,7 @@ func (h *Handlers) createPartitions(c *protocol.Call, req *kmsg.CreatePartitions
 	image := h.opts.Controller.Image()
 	ctx, cancel := deadline(c, req.TimeoutMillis)
 	defer cancel()
+	q := h.mutations(c, growStrictSince)
 	times := map[string]int{}
 	total := 0
 	for _, t := range req.Topics {
@@ -37,7 +39,7 @@ func (h *Handlers) createPartitions(c *protocol.Call, req *kmsg.CreatePartitions
 		case total >= maxPartitions:
 			err = refuse(kerr.PolicyViolation, "the request asks for %d more partitions; one request may ask for %d at most", total, maxPartitions-1)
 		default:
-			err = h.addPartitions(ctx, image, t, req.ValidateOnly)
+			err = h.addPartitions(ctx, image, t, &q, req.ValidateOnly)
 		}
 		row := kmsg.NewCreatePartitionsResponseTopic()
 		row.Topic = t.Topic
@@ -46,9 +48,10 @@ func (h *Handlers) createPartitions(c *protocol.Call, req *kmsg.CreatePartitions
 		}
 		answer.Topics = append(answer.Topics, row)
 	}
+	c.Throttle(q.Throttle())
 }
 
-func (h *Handlers) addPartitions(ctx context.Context, image *meta.Image, t kmsg.CreatePartitionsRequestTopic, validateOnly bool) error {
+func (h *Handlers) addPartitions(ctx context.Context, image *meta.Image, t kmsg.CreatePartitionsRequestTopic, q *quota.Mutations, validateOnly bool) error {
 	topic := image.Topic(t.Topic)
 	if topic == nil {
 		return refuse(kerr.UnknownTopicOrPartition, "topic %q does not exist", clip(t.Topic))
@@ -67,6 +70,9 @@ func (h *Handlers) addPartitions(ctx context.Context, image *meta.Image, t kmsg.
 		}
 	}
 	assignments, err := extend(image, t, more, have, replicas)
+	if err == nil && !q.Take(more) {
+		err = errThrottled
+	}
 	if err != nil || validateOnly {
 		return err
 	}

@@ -24,6 +24,12 @@ type topicPlan struct {
 func (h *Handlers) createTopics(c *protocol.Call, req *kmsg.CreateTopicsRequest, answer *kmsg.CreateTopicsResponse) {
 	image := h.opts.Controller.Image()
 	plans := h.planTopics(image, req)
+	q := h.mutations(c, createStrictSince)
+	for i := range plans {
+		if p := &plans[i]; p.err == nil && !q.Take(len(p.Assignments)) {
+			p.err = errThrottled
+		}
+	}
 	if req.ValidateOnly {
 		for i := range plans {
 			plans[i].ID = newTopicID()
@@ -33,6 +39,7 @@ func (h *Handlers) createTopics(c *protocol.Call, req *kmsg.CreateTopicsRequest,
 		defer cancel()
 		h.commitTopics(ctx, plans)
 	}
+	c.Throttle(q.Throttle())
 	for i := range plans {
 		answer.Topics = append(answer.Topics, h.createdRow(c, req.Version, &plans[i]))
 	}

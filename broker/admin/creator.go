@@ -51,6 +51,13 @@ func (c *creator) want(names []string) {
 	c.wantLocked(names)
 }
 
+// fresh are those of the names that are not on their way already.
+func (c *creator) fresh(names []string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return c.pending[name] })
+}
+
 // CreateInternal asks for an internal topic to be made, at once: a coordinator
 // cannot begin without it. It does not wait.
 func (h *Handlers) CreateInternal(name string) {

@@ -14,6 +14,8 @@ type deletion struct {
 	name *string
 	id   meta.TopicID
 	err  error
+	// partitions is how many there are to delete.
+	partitions int
 }
 
 func (h *Handlers) deleteTopics(c *protocol.Call, req *kmsg.DeleteTopicsRequest, answer *kmsg.DeleteTopicsResponse) {
@@ -22,12 +24,15 @@ func (h *Handlers) deleteTopics(c *protocol.Call, req *kmsg.DeleteTopicsRequest,
 	if !h.opts.Live.Values().DeleteTopics {
 		forbid(list, req.Version)
 	}
+	q := h.mutations(c, deleteStrictSince)
 	ctx, cancel := deadline(c, req.TimeoutMillis)
 	defer cancel()
 	var ids []meta.TopicID
 	var at []int
 	for i, d := range list {
-		if d.err == nil {
+		if d.err == nil && !q.Take(d.partitions) {
+			list[i].err = errThrottled
+		} else if d.err == nil {
 			ids = append(ids, d.id)
 			at = append(at, i)
 		}
@@ -40,6 +45,7 @@ func (h *Handlers) deleteTopics(c *protocol.Call, req *kmsg.DeleteTopicsRequest,
 			}
 		}
 	}
+	c.Throttle(q.Throttle())
 	for _, d := range list {
 		row := kmsg.NewDeleteTopicsResponseTopic()
 		row.Topic, row.TopicID = d.name, d.id
@@ -108,7 +114,7 @@ func appendDeletion(list []deletion, image *meta.Image, t kmsg.DeleteTopicsReque
 	case topic == nil:
 		d.err = refuse(kerr.UnknownTopicID, "no topic has this id")
 	default:
-		d.name = &topic.Name
+		d.name, d.partitions = &topic.Name, len(topic.Partitions)
 		if names[topic.Name] > 0 {
 			d.err = refuse(kerr.InvalidRequest, "the topic is in the request by name and by id")
 			names[topic.Name] = 0
@@ -131,7 +137,7 @@ func appendByName(list []deletion, image *meta.Image, name string, names map[str
 	case topic == nil:
 		d.err = refuse(kerr.UnknownTopicOrPartition, "topic %q does not exist", clip(name))
 	default:
-		d.id = topic.ID
+		d.id, d.partitions = topic.ID, len(topic.Partitions)
 	}
 	return append(list, d)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/mainstem/mainstem/broker/config"
+	"github.com/mainstem/mainstem/broker/quota"
 	"github.com/mainstem/mainstem/controller"
 	"github.com/mainstem/mainstem/controller/meta"
 	"github.com/mainstem/mainstem/protocol"
@@ -195,6 +197,20 @@ func (s *store) AlterConfigs(ctx context.Context, r meta.Resource, change func(m
 	return nil
 }
 
+func (s *store) AlterQuotas(ctx context.Context, quotas []controller.QuotaChange) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var changes []meta.Change
+	for _, q := range quotas {
+		changes = append(changes, s.put(s.keys.Quotas(q.Entity), meta.EncodeQuotas(q.Apply(s.image.Quotas(q.Entity)))))
+	}
+	s.write(changes)
+	return nil
+}
+
 // broker is a registration with two listeners.
 func broker(id int32, rack string) meta.Broker {
 	return meta.Broker{ID: id, Rack: rack, Listeners: []meta.Endpoint{
@@ -209,6 +225,8 @@ type world struct {
 	store *store
 	live  *config.Live
 	level zap.AtomicLevel
+	// quotas are those of the metadata, as the broker has them.
+	quotas *quota.Manager
 	*Handlers
 	apis map[int16]protocol.API
 	conn *protocol.ConnInfo
@@ -227,7 +245,10 @@ func newWorld(t testing.TB, properties string, brokers ...meta.Broker) *world {
 		t: t, store: newStore(t, brokers...), live: config.NewLive(static), level: zap.NewAtomicLevelAt(zapcore.WarnLevel),
 		apis: map[int16]protocol.API{}, conn: &protocol.ConnInfo{Listener: "PLAINTEXT"},
 	}
+	window := quota.Window{Samples: 11, Length: time.Second}
+	w.quotas = quota.New(quota.Options{Clients: window, Mutations: window})
 	w.Handlers = New(Options{
+		Quotas:     w.quotas,
 		Controller: w.store, Live: w.live, NodeID: 1, LogLevel: w.level, LogDir: "/data",
 		Space: func() (free, total uint64) { return 40, 100 },
 		Size: func(id meta.TopicID, i int32) (bytes, lag int64, here bool) {
@@ -262,6 +283,7 @@ func (w *world) ask(req kmsg.Request) kmsg.Response {
 // apply makes the configuration follow the metadata, as the broker does.
 func (w *world) apply() {
 	image := w.opts.Controller.Image()
+	w.quotas.Apply(image)
 	require.NoError(w.t, w.live.Apply(
 		image.Configs(meta.Resource{Type: meta.ResourceBroker}),
 		image.Configs(meta.Resource{Type: meta.ResourceBroker, Name: "1"})))

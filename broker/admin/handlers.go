@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/mainstem/mainstem/broker/config"
+	"github.com/mainstem/mainstem/broker/quota"
 	"github.com/mainstem/mainstem/broker/replica"
 	"github.com/mainstem/mainstem/controller"
 	"github.com/mainstem/mainstem/controller/meta"
@@ -21,6 +22,7 @@ type Controller interface {
 	CreateTopics(ctx context.Context, topics []controller.NewTopic) []error
 	DeleteTopics(ctx context.Context, ids []meta.TopicID) []error
 	CreatePartitions(ctx context.Context, id meta.TopicID, from int, assignments [][]int32) error
+	AlterQuotas(ctx context.Context, changes []controller.QuotaChange) error
 	AlterConfigs(ctx context.Context, r meta.Resource, change func(cur map[string]string) (map[string]string, error)) error
 }
 
@@ -29,7 +31,9 @@ type Options struct {
 	Controller Controller
 	Live       *config.Live
 	NodeID     int32
-	Logger     *zap.Logger // Nil logs nothing.
+	// Quotas hold clients to the topics that they may change; nil: to none.
+	Quotas *quota.Manager
+	Logger *zap.Logger // Nil logs nothing.
 	// LogLevel is the level of all loggers, shown as the logger "root".
 	LogLevel zap.AtomicLevel
 	// LogDir is the data directory's absolute name.
@@ -64,6 +68,9 @@ func New(o Options) *Handlers {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
+	if o.Quotas == nil {
+		o.Quotas = quota.New(quota.Options{})
+	}
 	h := &Handlers{opts: o}
 	h.creator = newCreator(h)
 	return h
@@ -86,6 +93,7 @@ func (h *Handlers) APIs() []protocol.API {
 		{Key: int16(kmsg.IncrementalAlterConfigs), Max: 1, Submit: writes(h.incrementalAlterConfigs)},
 		{Key: int16(kmsg.ListPartitionReassignments), Max: 0, Submit: reads(h.listPartitionReassignments)},
 		{Key: int16(kmsg.DescribeClientQuotas), Max: 1, Submit: reads(h.describeClientQuotas)},
+		{Key: int16(kmsg.AlterClientQuotas), Max: 1, Submit: writes(h.alterClientQuotas)},
 		{Key: int16(kmsg.DescribeQuorum), Max: 2, Submit: reads(h.describeQuorum)},
 		{Key: int16(kmsg.DescribeCluster), Max: 2, Submit: reads(h.describeCluster)},
 		{Key: int16(kmsg.ListConfigResources), Max: 1, Submit: reads(h.listConfigResources)},

@@ -31,7 +31,7 @@ func (h *Handlers) metadata(c *protocol.Call, req *kmsg.MetadataRequest, answer 
 	if all := req.Topics == nil || req.Version == 0 && len(req.Topics) == 0; all {
 		m.all()
 	} else {
-		h.creator.want(m.named(h.opts.Live.Values().AutoCreateTopics))
+		h.creator.want(h.affordable(c, m.named(h.opts.Live.Values().AutoCreateTopics)))
 	}
 	for i := range answer.Topics {
 		if code := answer.Topics[i].ErrorCode; code != 0 {

@@ -110,6 +110,9 @@ func (m *Metrics) collectGauges(ch chan<- prometheus.Metric, now time.Time) {
 		ch <- gauge(g.parked, float64(v.Produces), "Produce")
 		ch <- gauge(g.parked, float64(v.Fetches), "Fetch")
 	}
+	if s.Quotas != nil {
+		collectQuotas(ch, s.Quotas(maxQuotas))
+	}
 	ch <- counter(g.sessionEvictions, float64(m.SessionEvictions.Value()))
 	ch <- counter(g.isrShrinks, float64(m.ISRShrinks.Value()))
 	ch <- counter(g.isrExpands, float64(m.ISRExpands.Value()))

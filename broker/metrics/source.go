@@ -12,6 +12,8 @@ type Source struct {
 	Log           func() Log
 	Sessions      func() Sessions
 	Parked        func() Parked
+	// Quotas are those of at most so many clients.
+	Quotas func(most int) []Quota
 }
 
 // State is how the broker is.
