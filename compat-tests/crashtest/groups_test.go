@@ -106,6 +106,10 @@ func member(ctx context.Context, address, group string, balancer kgo.GroupBalanc
 //nolint:revive // The client compares with a plain string.
 const brokerAssigns = "opt_in_kafka_next_gen_balancer_beta"
 
+// migrating is a group whose members come by either protocol: it goes from one kind
+// of group to the other and back.
+const migrating = "migrating"
+
 // session is after how long a member that has vanished is out of its group.
 const session = 2 * time.Second
 
@@ -132,6 +136,7 @@ func TestKillInMidRebalance(t *testing.T) {
 	groups := map[string]kgo.GroupBalancer{
 		"range": kgo.RangeBalancer(), "sticky": kgo.StickyBalancer(), "cooperative": kgo.CooperativeStickyBalancer(),
 		"broker-uniform": kgo.StickyBalancer(), "broker-range": kgo.RangeBalancer(),
+		migrating: kgo.RangeBalancer(),
 	}
 	for group, balancer := range groups {
 		for i := range 3 {
@@ -142,6 +147,10 @@ func TestKillInMidRebalance(t *testing.T) {
 					ctx = context.WithValue(ctx, brokerAssigns, true)
 				}
 				for ctx.Err() == nil {
+					ctx := ctx
+					if group == migrating && lives.IntN(2) == 0 {
+						ctx = context.WithValue(ctx, brokerAssigns, true)
+					}
 					life, end := context.WithTimeout(ctx, time.Duration(1000+lives.IntN(4000))*time.Millisecond)
 					if err := member(life, node.Address, group, balancer, lives.IntN(2) == 0, c); err != nil {
 						t.Errorf("member of %s: %v", group, err)

@@ -258,3 +258,54 @@ func TestWrongTransactionalProduces(t *testing.T) {
 	require.Zero(t, p.end(5, true))
 	require.EqualValues(t, 2, stable(t, c, "t"))
 }
+
+// TestEndIsRepeatedAfterAKill: a client whose answer was lost in a crash asks again,
+// and is told the same; the other result it does not get.
+func TestEndIsRepeatedAfterAKill(t *testing.T) {
+	node := harness.Start(t)
+	c := frames.Dial(t, node.Address)
+	c.Create(1, "t")
+	producers := map[string]*txnProducer{}
+	ended := map[string]txnProducer{} // as they were when they ended
+	for i, version := range []int16{3, 5, 3, 5} {
+		id := fmt.Sprint("producer-", i)
+		p := newTxnProducer(t, node.Address, id, time.Minute)
+		if version < 5 {
+			require.Zero(t, p.add(3, "t"))
+		}
+		require.Zero(t, p.produce(map[int16]int16{3: 11, 5: 12}[version], "t", id))
+		before := *p
+		require.Zero(t, p.end(version, i < 2))
+		producers[id], ended[id] = p, before
+	}
+	node.Kill()
+	require.NoError(t, node.Start())
+	c = frames.Dial(t, node.Address)
+	stable(t, c, "t")
+	for i, version := range []int16{3, 5, 3, 5} {
+		id := fmt.Sprint("producer-", i)
+		again := ended[id]
+		again.Conn = frames.Dial(t, node.Address)
+		ask := func(commit bool) *kmsg.EndTxnResponse {
+			return loaded(t, func() (*kmsg.EndTxnResponse, int16) {
+				r := frames.Ask[*kmsg.EndTxnResponse](again.Conn, again.endRequest(version, commit))
+				if r.ErrorCode == codeConcurrent { // Its markers are being written.
+					return r, 14
+				}
+				return r, r.ErrorCode
+			})
+		}
+		for range 2 {
+			resp := ask(i < 2)
+			require.Zero(t, resp.ErrorCode, "%s, EndTxn v%d", id, version)
+			if version >= 5 {
+				require.Equal(t, producers[id].epoch, resp.ProducerEpoch)
+				require.Equal(t, producers[id].producer, resp.ProducerID)
+			}
+		}
+		require.EqualValues(t, codeTxnState, ask(i >= 2).ErrorCode, "%s, EndTxn v%d", id, version)
+	}
+	batches, err := frames.Decode(committedFetch(c, "t", 0).RecordBatches)
+	require.NoError(t, err)
+	require.Len(t, batches, 8, "four records and four markers")
+}

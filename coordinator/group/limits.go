@@ -9,11 +9,11 @@ import (
 
 const (
 	// maxString is the longest string that is taken: keys of records say a length in
-	// an int16, and so do old versions of answers. A member's id is made of its client's
-	// or instance's and of a suffix.
-	maxString = math.MaxInt16 - idSuffix
-	// idSuffix is the length of that suffix: a dash and a UUID.
-	idSuffix = 1 + 36
+	// an int16, and so do old versions of requests and answers.
+	maxString = math.MaxInt16
+	// maxOwner is the longest that may be part of a member's id, which is made of the
+	// client's or the instance's id, a dash and a UUID.
+	maxOwner = maxString - 1 - 36
 	// maxNames bounds the names that are held once for all that mention them. It is
 	// but a saving of memory: it begins anew when there are too many, whoever made
 	// them up.
@@ -47,7 +47,7 @@ func checkGroupID(id string) error {
 
 // checkJoinStrings refuses what a JoinGroup says at too great length.
 func checkJoinStrings(req *kmsg.JoinGroupRequest) error {
-	if tooLong(req.MemberID, req.ProtocolType, deref(req.InstanceID)) {
+	if tooLong(req.MemberID, req.ProtocolType) || len(deref(req.InstanceID)) > maxOwner {
 		return kerr.InvalidRequest
 	}
 	for i := range req.Protocols {
@@ -59,7 +59,7 @@ func checkJoinStrings(req *kmsg.JoinGroupRequest) error {
 }
 
 // clientPart is the part of a member's id that says whose it is.
-func clientPart(client string) string { return client[:min(len(client), maxString)] }
+func clientPart(client string) string { return client[:min(len(client), maxOwner)] }
 
 // bytesOf is what a member says under all of its protocols.
 func bytesOf(protocols []memberProtocol) (n int) {

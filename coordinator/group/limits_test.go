@@ -76,13 +76,14 @@ func TestStringsThatRecordsCannotHoldAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		defer s.Close()
+		owner := strings.Repeat("i", maxOwner+1)
 		fits, long := strings.Repeat("g", maxString), strings.Repeat("g", maxString+1)
 
 		require.Equal(t, []int16{kerr.InvalidGroupID.Code}, s.commitAs(long))
 		require.Equal(t, []int16{kerr.InvalidGroupID.Code}, s.commitInTxnAs(long, nil, Offset{Topic: "t"}))
 		require.Equal(t, kerr.InvalidGroupID.Code, answered(t, s.joinAs(joinOf(long, 1), "c")).ErrorCode)
 		for _, change := range []func(r *kmsg.JoinGroupRequest){
-			func(r *kmsg.JoinGroupRequest) { r.InstanceID = &long },
+			func(r *kmsg.JoinGroupRequest) { r.InstanceID = &owner },
 			func(r *kmsg.JoinGroupRequest) { r.ProtocolType = long },
 			func(r *kmsg.JoinGroupRequest) { r.Protocols[0].Name = long },
 			func(r *kmsg.JoinGroupRequest) { r.MemberID = long },
