@@ -16,7 +16,6 @@ func cluster() map[string]func(r *rig) {
 		"Metadata":                   metadata,
 		"DescribeAllLogDirs":         describeAllLogDirs,
 		"DescribeBrokerLogDirs":      describeBrokerLogDirs,
-		"DescribeClientQuotas":       describeClientQuotas,
 		"ListPartitionReassignments": listReassignments,
 	}
 }
@@ -92,10 +91,4 @@ func listReassignments(r *rig) {
 	got, err := r.adm.ListPartitionReassignments(r.ctx, set)
 	require.NoError(r, err)
 	assert.Empty(r, got, "nothing is being reassigned")
-}
-
-func describeClientQuotas(r *rig) {
-	got, err := r.adm.DescribeClientQuotas(r.ctx, false, nil)
-	require.NoError(r, err)
-	assert.Empty(r, got, "none can be set yet")
 }

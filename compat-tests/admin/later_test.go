@@ -30,7 +30,6 @@ func comesLater() map[string]feature {
 	add("access control lists come with the authorizer", acls())
 	add("delegation tokens come with SASL", tokens())
 	add("SCRAM users come with SASL", scrams())
-	add("quotas come later", quotas())
 	add("share groups come later", shares())
 	add("replicas are moved once there are several brokers", moves())
 	add("features are finalized by the cluster itself so far", map[string]func(r *rig) error{
@@ -83,18 +82,6 @@ func scrams() map[string]func(r *rig) error {
 		"AlterUserSCRAMs": func(r *rig) error {
 			return joined(r.adm.AlterUserSCRAMs(r.ctx, nil, []kadm.UpsertSCRAM{{User: "u", Mechanism: kadm.ScramSha256, Iterations: 4096, Password: "p"}}))
 		},
-	}
-}
-
-func quotas() map[string]func(r *rig) error {
-	name := "u"
-	entry := []kadm.AlterClientQuotaEntry{{
-		Entity: kadm.ClientQuotaEntity{{Type: "user", Name: &name}},
-		Ops:    []kadm.AlterClientQuotaOp{{Key: "producer_byte_rate", Value: 1000}},
-	}}
-	return map[string]func(r *rig) error{
-		"AlterClientQuotas":         func(r *rig) error { return joined(r.adm.AlterClientQuotas(r.ctx, entry)) },
-		"ValidateAlterClientQuotas": func(r *rig) error { return joined(r.adm.ValidateAlterClientQuotas(r.ctx, entry)) },
 	}
 }
 

@@ -152,7 +152,7 @@ func newQuotaTree() *btree.BTreeG[quotaSet] {
 	return btree.NewG(treeDegree, func(a, b quotaSet) bool { return a.entity.less(b.entity) })
 }
 
-// less orders entities by user, then client id, then address: none before the default before names.
+// less orders entities by user, then client id, then address: the default before names before none.
 func (e QuotaEntity) less(o QuotaEntity) bool {
 	for _, p := range [][2]QuotaName{{e.User, o.User}, {e.ClientID, o.ClientID}, {e.IP, o.IP}} {
 		if p[0] != p[1] {
@@ -165,7 +165,7 @@ func (e QuotaEntity) less(o QuotaEntity) bool {
 func (n QuotaName) less(o QuotaName) bool {
 	switch {
 	case n.Given != o.Given:
-		return o.Given
+		return n.Given
 	case n.Default != o.Default:
 		return n.Default
 	}

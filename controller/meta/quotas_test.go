@@ -85,5 +85,6 @@ func TestQuotaEntitiesAreOrdered(t *testing.T) {
 		}
 		return 1
 	})
-	require.Equal(t, QuotaEntity{IP: DefaultQuota()}, all[0])
+	require.Equal(t, QuotaEntity{User: DefaultQuota(), ClientID: DefaultQuota()}, all[0])
+	require.Equal(t, QuotaEntity{IP: NamedQuota("::1")}, all[len(all)-1])
 }
