@@ -37,6 +37,13 @@ func (c *commits) add(group string, offsets map[string]map[int32]kgo.EpochOffset
 	}
 }
 
+// total is how many offsets were acknowledged.
+func (c *commits) total() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
+}
+
 // snapshot copies what was acknowledged of a group so far.
 func (c *commits) snapshot(group string) map[int32]int64 {
 	c.mu.Lock()
@@ -175,7 +182,7 @@ func TestKillInMidRebalance(t *testing.T) {
 		}
 	}
 	awaitProgress(t, c, groups)
-	t.Logf("%d rounds, %d commits acknowledged", rounds, c.count)
+	t.Logf("%d rounds, %d commits acknowledged", rounds, c.total())
 }
 
 // awaitProgress waits until each group has committed something new.

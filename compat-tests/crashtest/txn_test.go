@@ -42,19 +42,7 @@ func TestKillInTransactions(t *testing.T) {
 			l.produce(ctx, fmt.Sprintf("producer-%d", i), versions, rand.New(rand.NewPCG(seed, uint64(10+i))))
 		})
 	}
-	feeding, starve := context.WithCancel(ctx)
-	feeder := make(chan struct{})
-	go func() {
-		defer close(feeder)
-		l.feed(feeding, rand.New(rand.NewPCG(seed, 20)))
-	}()
-	for i := range 2 {
-		for g, group := range transformers() {
-			l.wg.Go(func() {
-				l.transform(ctx, fmt.Sprintf("%s-%d", group.name, i), group, rand.New(rand.NewPCG(seed, uint64(30+10*g+i))))
-			})
-		}
-	}
+	starve := l.startTransforming(ctx, seed)
 	live, closed := &reader{seen: map[string]int{}}, make(chan struct{})
 	watching, unwatch := context.WithCancel(t.Context())
 	defer unwatch()
@@ -74,7 +62,6 @@ func TestKillInTransactions(t *testing.T) {
 	}
 	time.Sleep(time.Second)
 	starve()
-	<-feeder
 	through := l.transformed.Load()
 
 	awaitTransformed(t, node.Address, h)
@@ -103,6 +90,28 @@ func TestKillInTransactions(t *testing.T) {
 	require.Positive(t, through, "the groups must have gone on between the crashes")
 	t.Logf("%d rounds: %d transactions committed, %d aborted, %d of unknown fate; %d records transformed by each group, %d transactions of theirs between the crashes",
 		rounds, h.count(committed), h.count(aborted), h.count(unknown), len(h.fed), through)
+}
+
+// startTransforming starts the groups that transform, and who feeds them. What it
+// returns ends the feeding.
+func (l *txnLoad) startTransforming(ctx context.Context, seed uint64) (starve func()) {
+	feeding, stop := context.WithCancel(ctx)
+	feeder := make(chan struct{})
+	go func() {
+		defer close(feeder)
+		l.feed(feeding, rand.New(rand.NewPCG(seed, 20)))
+	}()
+	for i := range 2 {
+		for g, group := range transformers() {
+			l.wg.Go(func() {
+				l.transform(ctx, fmt.Sprintf("%s-%d", group.name, i), group, rand.New(rand.NewPCG(seed, uint64(30+10*g+i))))
+			})
+		}
+	}
+	return func() {
+		stop()
+		<-feeder
+	}
 }
 
 // verifyTransformed requires that each group has written each record once.
