@@ -31,12 +31,18 @@ type Conn struct {
 // Dial connects to a broker until the test ends.
 func Dial(t testing.TB, address string) *Conn {
 	t.Helper()
+	return DialAs(t, address, "frames")
+}
+
+// DialAs is Dial for a client that calls itself id.
+func DialAs(t testing.TB, address, id string) *Conn {
+	t.Helper()
 	c, err := net.DialTimeout("tcp", address, Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return &Conn{Conn: c, t: t, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("frames"))}
+	return &Conn{Conn: c, t: t, format: kmsg.NewRequestFormatter(kmsg.FormatterClientID(id))}
 }
 
 // Send writes a request and returns its correlation id.
