@@ -25,7 +25,7 @@ func (g *Consumer) join(t *coordinator.Turn, c Client, req *kmsg.JoinGroupReques
 	protocols := protocolsOf(req)
 	s := g.m.consumer(g.id)
 	err := g.checkRoom(req.MemberID, s)
-	if limit := g.m.settings().MaxBytes; err == nil && limit > 0 && bytesOf(protocols) > limit {
+	if err == nil && !g.fits(req, protocols) {
 		err = kerr.GroupMaxSizeReached
 	}
 	var subscription kmsg.ConsumerMemberMetadata

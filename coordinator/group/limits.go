@@ -91,3 +91,20 @@ func (m *Machine) checkNames(names []string) error {
 	}
 	return nil
 }
+
+// fits tells whether the group could become a classic one when a member of the
+// classic protocol says so much.
+func (g *Consumer) fits(req *kmsg.JoinGroupRequest, protocols []memberProtocol) bool {
+	limit := g.m.settings().MaxBytes
+	if limit <= 0 {
+		return true
+	}
+	sum := bytesOf(protocols)
+	for _, x := range g.members {
+		same := *x.id == req.MemberID || req.InstanceID != nil && x.instance != nil && *x.instance == *req.InstanceID
+		if x.classic != nil && !same {
+			sum += bytesOf(x.classic.protocols)
+		}
+	}
+	return sum <= limit
+}

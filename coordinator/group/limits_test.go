@@ -164,6 +164,14 @@ func TestWhatMembersSayIsBoundedTogether(t *testing.T) {
 		sync.GroupAssignment[0].MemberAssignment = make([]byte, 1000)
 		require.Zero(t, ask())
 
+		require.Zero(t, answered(t, s.beatAs(join("mixed", "m", "t"))).ErrorCode)
+		subscription := kmsg.NewConsumerMemberMetadata()
+		subscription.Topics = []string{strings.Repeat("t", 600)}
+		mixed := joinOf("mixed", 0)
+		mixed.ProtocolType, mixed.Protocols[0].Metadata = consumerType, subscription.AppendTo(nil)
+		require.Zero(t, answered(t, s.joinAs(mixed, "a")).ErrorCode)
+		require.Equal(t, kerr.GroupMaxSizeReached.Code, answered(t, s.joinAs(mixed, "b")).ErrorCode)
+
 		names := join("n", "m", strings.Repeat("t", 600), strings.Repeat("u", 600))
 		require.Equal(t, kerr.InvalidRequest.Code, answered(t, s.beatAs(names)).ErrorCode)
 	})
