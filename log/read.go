@@ -3,6 +3,7 @@ package log
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/mainstem/mainstem/log/commitlog"
@@ -27,14 +28,17 @@ func (b *batchesPool) get() *Batches {
 }
 
 // Batches is the result of a read. Its bytes stay valid until Release, and
-// their segments stay on disk.
+// their segments stay on disk. Of what Stream returned see More.
 type Batches struct {
 	store  *Store
+	part   *Partition
 	pinned commitlog.Pinned
 	places []commitlog.Place
 	ends   []int64 // offset behind each place
 	next   int64
 	size   int
+	done   int // places of which Buffers or More has returned the bytes
+	rest   int // bytes of the places that are left for More
 }
 
 // Buffers returns the bytes, whole batches back to back.
@@ -54,15 +58,15 @@ func (b *Batches) NextOffset() int64 { return b.next }
 // Release gives the memory and the pinned segments back. The Batches may not
 // be used afterwards.
 func (b *Batches) Release() {
-	if b.size > 0 {
-		b.pinned.Release()
-	}
+	b.pinned.Release()
 	b.reset(0)
+	b.part = nil
 	b.store.batches.pool.Put(b)
 }
 
 func (b *Batches) reset(offset int64) {
 	b.places, b.ends, b.size, b.next = b.places[:0], b.ends[:0], 0, offset
+	b.done, b.rest = 0, 0
 }
 
 // plan is what a read asks for and how far it is planned.
@@ -97,22 +101,34 @@ func (r *plan) add(seg commitlog.SegmentID, e *queue.Entry) bool {
 // reaches beyond upto, of at most maxBytes; with atLeastOne the first batch is
 // returned even if larger. offset == End gives empty Batches.
 func (p *Partition) Read(offset, upto int64, maxBytes int, atLeastOne bool) (*Batches, error) {
+	return p.read(plan{offset: offset, upto: upto, maxBytes: maxBytes, atLeastOne: atLeastOne}, math.MaxInt)
+}
+
+// Stream is Read, but gets only the first batches now, as many as go into a
+// number of bytes, at least one unless that is zero; More gets the rest.
+func (p *Partition) Stream(offset, upto int64, maxBytes int, atLeastOne bool, now int) (*Batches, error) {
+	return p.read(plan{offset: offset, upto: upto, maxBytes: maxBytes, atLeastOne: atLeastOne}, now)
+}
+
+// read plans r and gets its first batches.
+func (p *Partition) read(r plan, now int) (*Batches, error) {
 	b := p.store.batches.get()
-	b.store = p.store
+	b.store, b.part = p.store, p
+	r.Batches = b
 	for attempt := 0; ; attempt++ {
-		b.reset(offset)
-		r := plan{Batches: b, offset: offset, upto: upto, maxBytes: maxBytes, atLeastOne: atLeastOne}
-		err := p.plan(&r)
+		b.reset(r.offset)
+		try := r
+		err := p.plan(&try)
 		if err == nil {
-			err = p.pin(b)
+			err = p.pin(b, now)
 		}
 		if err == nil {
 			return b, nil
 		}
 		if errors.Is(err, commitlog.ErrSegmentGone) && attempt < maxAttempts {
+			b.pinned.Release()
 			continue
 		}
-		b.reset(0)
 		b.Release()
 		return nil, err
 	}
@@ -239,22 +255,28 @@ func (p *Partition) missing(r *plan) error {
 	return &StorageError{ID: p.id, First: hole.First, Last: hole.Last}
 }
 
-// pin gets the planned bytes. What is damaged becomes a hole; what lies
-// before it is returned.
-func (p *Partition) pin(b *Batches) error {
+// pin gets the planned bytes, or the first of them if that is all that is wanted
+// now. What is damaged becomes a hole; what lies before it is returned.
+func (p *Partition) pin(b *Batches, now int) error {
 	if len(b.places) == 0 {
 		return nil
 	}
-	n, err := p.store.log.Pin(&b.pinned, b.places)
+	if b.done = len(b.places); now < b.size {
+		b.done, b.rest = 0, b.size
+		if now > 0 {
+			first, size := b.fit(0, now)
+			b.done, b.rest = first, b.size-size
+		}
+		if err := p.store.log.Hold(&b.pinned, b.places[b.done:]); err != nil {
+			return err
+		}
+	}
+	n, err := p.store.log.Pin(&b.pinned, b.places[:b.done]) // None if nothing is wanted now.
 	if n == 0 && err != nil {
-		b.size = 0
 		return p.pinFailed(b.ends[0], err)
 	}
-	if n < len(b.places) {
-		b.size = 0
-		for _, pl := range b.places[:n] {
-			b.size += int(pl.Size)
-		}
+	if n < b.done {
+		b.done, b.rest, b.size = n, 0, b.pinned.Size()
 		b.next = b.ends[n-1]
 	}
 	return nil

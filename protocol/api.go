@@ -73,9 +73,29 @@ type Reply struct {
 // Buffers is an encoded body in pieces, written without being copied.
 type Buffers struct {
 	Pieces [][]byte
-	// Release, if set, is called exactly once, when the pieces are no longer
-	// needed: written or given up.
+	// Insets are the parts of the body that are not in memory yet, in their order.
+	Insets []Inset
+	// Release, if set, is called exactly once, when neither pieces nor insets are
+	// needed any more: written or given up.
 	Release func()
+}
+
+// Inset says that a part of the body stands in front of Pieces[At], or behind the
+// last one.
+type Inset struct {
+	At, Size int
+	Source   Source
+}
+
+// Source brings a part of a body while the body is written, so that an answer may
+// be larger than the memory that it takes.
+type Source interface {
+	// More returns the next pieces, of one byte at least. What it returned before
+	// is not needed any more. An error ends the connection, since the client was
+	// promised more than there is.
+	More() ([][]byte, error)
+	// Discard says that nothing of what More returned is needed any more.
+	Discard()
 }
 
 // Answer is the Finish of a call that is already complete. Call.Answer does the

@@ -13,9 +13,6 @@ const (
 	// copyBelow is the size of a body that is copied behind its header: to write
 	// a piece of its own takes longer.
 	copyBelow = 1 << 10
-	// strideBytes is how much of a large answer is written at once, so that one
-	// that moves is told from one that stands still.
-	strideBytes = 1 << 20
 )
 
 // outbox gathers answers and writes them, many in one write.
@@ -30,8 +27,9 @@ type outbox struct {
 	// writing is the part of pieces that a write has left; writev wants a slice
 	// that it may change.
 	writing net.Buffers
-	// stride is a part of pieces that is written at once.
-	stride net.Buffers
+	// insets stand between the pieces, At counted in these.
+	insets []Inset
+	stride stride
 	// calls are those whose answers are in here; lens are the answers' sizes.
 	calls []*Call
 	lens  []int
@@ -90,12 +88,15 @@ func (o *outbox) attach(call *Call, body *Buffers) {
 	for _, p := range body.Pieces {
 		size += len(p)
 	}
+	for i := range body.Insets {
+		size += body.Insets[i].Size
+	}
 	o.room(16 + min(size, copyBelow))
 	start := len(o.buf)
 	o.buf = appendResponseHeader(o.buf, call.CorrelationID, call.row.flexibleAnswer(call.Version))
 	n := len(o.buf) - start + size
 	binary.BigEndian.PutUint32(o.buf[start:], uint32(n-sizeLen))
-	if size <= copyBelow {
+	if size <= copyBelow && len(body.Insets) == 0 {
 		for _, p := range body.Pieces {
 			o.buf = append(o.buf, p...)
 		}
@@ -104,9 +105,13 @@ func (o *outbox) attach(call *Call, body *Buffers) {
 	}
 	o.pieces = append(o.pieces, o.buf[o.cut:])
 	o.cut = len(o.buf)
-	for _, p := range body.Pieces {
-		if len(p) > 0 {
-			o.pieces = append(o.pieces, p)
+	insets := body.Insets
+	for i := 0; i <= len(body.Pieces); i++ {
+		for ; len(insets) > 0 && insets[0].At == i; insets = insets[1:] {
+			o.insets = append(o.insets, Inset{At: len(o.pieces), Size: insets[0].Size, Source: insets[0].Source})
+		}
+		if i < len(body.Pieces) && len(body.Pieces[i]) > 0 {
+			o.pieces = append(o.pieces, body.Pieces[i])
 		}
 	}
 	o.size += n
@@ -151,6 +156,8 @@ func (o *outbox) flush() {
 	}
 	o.calls, o.lens = o.calls[:0], o.lens[:0]
 	clear(o.pieces)
+	clear(o.insets)
+	o.insets = o.insets[:0]
 	o.pieces, o.cut, o.size, o.requests = o.pieces[:0], 0, 0, 0
 	if o.buf != nil {
 		c.srv.pool.put(o.buf)
@@ -167,7 +174,7 @@ func (o *outbox) writeAll() error {
 	if o.cut < len(o.buf) {
 		o.pieces = append(o.pieces, o.buf[o.cut:])
 	}
-	if o.size <= strideBytes {
+	if o.size <= strideBytes && len(o.insets) == 0 {
 		return o.write(o.pieces)
 	}
 	return o.writeStrides()
@@ -179,31 +186,6 @@ func (o *outbox) write(pieces net.Buffers) error {
 	_, err := o.writing.WriteTo(o.conn.nc)
 	o.writing = nil
 	return err
-}
-
-// writeStrides writes all pieces, and notes every stride as traffic.
-func (o *outbox) writeStrides() error {
-	defer func() {
-		clear(o.stride)
-		o.stride = o.stride[:0]
-	}()
-	n := 0
-	for _, p := range o.pieces {
-		for len(p) > 0 {
-			part := p[:min(len(p), strideBytes-n)]
-			o.stride = append(o.stride, part)
-			p = p[len(part):]
-			if n += len(part); n < strideBytes {
-				continue
-			}
-			if err := o.write(o.stride); err != nil {
-				return err
-			}
-			o.conn.touch()
-			o.stride, n = o.stride[:0], 0
-		}
-	}
-	return o.write(o.stride)
 }
 
 // fail ends the connection: nothing more is written, and what waits is told.

@@ -10,6 +10,11 @@
 // the records, which are never copied or re-encoded; tests hold these codecs to
 // kmsg's, byte for byte, at every version.
 //
+// Of an answer to a fetch only the beginning is read before it is begun; the rest is
+// read, and checked, piece by piece while it is written, so that it takes little
+// memory. Damage that shows only then ends the connection: the client asks again, and
+// is told which offsets are lost.
+//
 // A fetch session (KIP-227) keeps a watch on each of its partitions for as long
 // as it lives. An incremental fetch therefore looks only at the partitions that
 // moved, that the client moved, or that had something left last time: a session

@@ -155,6 +155,10 @@ type pieces [][]byte
 func (p pieces) Buffers() [][]byte { return p }
 func (p pieces) Size() int         { return len(bytes.Join(p, nil)) }
 func (p pieces) Release()          {}
+func (p pieces) Rest() int         { return 0 }
+func (p pieces) Discard()          {}
+
+func (p pieces) More() ([][]byte, error) { panic("nothing is left") }
 
 func word(rnd *rand.Rand) string {
 	return string(randomBytes(rnd, rnd.IntN(200)))

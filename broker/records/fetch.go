@@ -34,6 +34,7 @@ type fetch struct {
 
 	rows    []fetchRow
 	bytes   int           // of records in rows
+	held    int           // memory that they take of the budget
 	wait    time.Duration // of the client, before it fetches again
 	granted int           // bytes of the broker's budget for them; not asked for while negative
 	starved bool          // others hold all of it
@@ -362,7 +363,7 @@ func (f *fetch) release() {
 			b.Release()
 		}
 	}
-	f.h.memory.change(-f.bytes)
+	f.h.memory.change(-f.held)
 	f.clear()
 	f.h.fetches.Put(f)
 }
@@ -382,6 +383,7 @@ func (f *fetch) clear() {
 	}
 	clear(f.rows)
 	clear(f.buffers.Pieces)
+	clear(f.buffers.Insets)
 	f.slab, f.rows, f.cuts = f.slab[:0], f.rows[:0], f.cuts[:0]
 	if cap(f.slab) > keptParts || cap(f.rows) > keptParts {
 		f.slab, f.rows = nil, nil
@@ -391,7 +393,8 @@ func (f *fetch) clear() {
 	}
 	f.call, f.req, f.s, f.failed = nil, nil, nil, nil
 	f.starved, f.wait = false, 0
-	f.incremental, f.late, f.answerID, f.next, f.bytes = false, false, 0, 0, 0
+	f.incremental, f.late, f.answerID, f.next = false, false, 0, 0
+	f.bytes, f.held = 0, 0
 }
 
 // keptParts is the most partitions for which a request keeps memory.

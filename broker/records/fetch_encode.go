@@ -149,13 +149,16 @@ func (r *fetchRow) encodeTags(b []byte) []byte {
 
 // assemble cuts the body where the records belong.
 func (f *fetch) assemble() {
-	pieces := f.buffers.Pieces[:0]
+	pieces, insets := f.buffers.Pieces[:0], f.buffers.Insets[:0]
 	from := 0
 	for _, c := range f.cuts {
 		pieces = append(pieces, f.body[from:c.at])
 		pieces = append(pieces, c.batches.Buffers()...)
+		if rest := c.batches.Rest(); rest > 0 {
+			insets = append(insets, protocol.Inset{At: len(pieces), Size: rest, Source: c.batches})
+		}
 		from = c.at
 	}
 	pieces = append(pieces, f.body[from:])
-	f.buffers = protocol.Buffers{Pieces: pieces, Release: f.releaseFunc}
+	f.buffers = protocol.Buffers{Pieces: pieces, Insets: insets, Release: f.releaseFunc}
 }

@@ -9,12 +9,15 @@ import (
 	"github.com/mainstem/mainstem/broker/metrics"
 	"github.com/mainstem/mainstem/broker/replica"
 	"github.com/mainstem/mainstem/log"
+	"github.com/mainstem/mainstem/protocol"
 )
 
 // batches are the records of a row: whole batches, that are given back in the end.
 type batches interface {
+	protocol.Source
 	Buffers() [][]byte
 	Size() int
+	Rest() int
 	Release()
 }
 
@@ -124,8 +127,21 @@ func (f *fetch) gather() {
 		}
 	}
 	if f.granted >= 0 {
-		f.h.memory.change(f.bytes - f.granted)
+		f.held = f.memory()
+		f.h.memory.change(f.held - f.granted)
 	}
+}
+
+// memory is what the records in the rows take while they are sent.
+func (f *fetch) memory() int {
+	now, later := 0, 0
+	for i := range f.rows {
+		if b := f.rows[i].batches; b != nil {
+			now += b.Size() - b.Rest()
+			later += b.Rest()
+		}
+	}
+	return now + min(later, laterBytes)
 }
 
 // spentWait is how long a fetch waits at least for memory that others hold.
@@ -135,6 +151,13 @@ const spentWait = time.Second
 // more at least: the next one is then read while the client works on this one, and
 // memory is used again while it is warm.
 const answerBytes = 8 << 20
+
+// nowBytes is how much of an answer is read before it is begun: damage in there is
+// told at once. The rest is read while the answer is written.
+const nowBytes = 512 << 10
+
+// laterBytes is the most memory that the rest of an answer takes at a time.
+const laterBytes = 1 << 20
 
 // admit takes a part of the budget before the first record is read. If others hold
 // all of it, clients that do not read their answers for example, the fetch waits
@@ -225,7 +248,7 @@ func (f *fetch) read(pt *part, row *fetchRow) error {
 	if limit == 0 && !first {
 		return nil
 	}
-	b, err := pt.p.Read(pt.at.Offset, pt.view.Upto, limit, first)
+	b, err := pt.p.Stream(pt.at.Offset, pt.view.Upto, limit, first, max(nowBytes-f.bytes, 0))
 	if err != nil || b == nil {
 		return err
 	}

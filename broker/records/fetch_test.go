@@ -322,3 +322,23 @@ func TestAnAnswerHoldsNoMoreThanTheClientCanUseAtOnce(t *testing.T) {
 	req.MinBytes = 10_000_000
 	require.Greater(t, records(), 10_000_000-2*each, "a client that asks for more at least gets it")
 }
+
+func TestALargeAnswerTakesLittleMemory(t *testing.T) {
+	r := newRig(t)
+	r.Create(replicatest.Topic{Name: "a", Partitions: 3})
+	value := string(bytes.Repeat([]byte{'v'}, 200_000))
+	for p := range int32(3) {
+		r.fill("a", p, 20, value)
+	}
+	req := fetchRequest(18, r.Image.Topic("a"), 0, 0, 0)
+	req.MaxBytes = 50 << 20
+	for i := range req.Topics[0].Partitions {
+		req.Topics[0].Partitions[i].PartitionMaxBytes = 3 << 20
+	}
+	_, finish := r.submit(t.Context(), req)
+	reply := finish()
+	require.LessOrEqual(t, r.h.memory.used.Load(), int64(nowBytes+laterBytes))
+	require.Greater(t, len(whole(t, reply.Body)), 6<<20)
+	reply.Body.Release()
+	require.Zero(t, r.h.memory.used.Load())
+}

@@ -59,8 +59,8 @@ func (f *fetch) withhold() {
 	}
 	clear(f.rows)
 	f.rows = f.rows[:0]
-	f.h.memory.change(-f.bytes)
-	f.bytes = 0
+	f.h.memory.change(-f.held)
+	f.bytes, f.held = 0, 0
 }
 
 // countOut counts the records that are sent.

@@ -78,6 +78,27 @@ func (r *rig) do(req kmsg.Request) kmsg.Response {
 	return r.decode(req, c.Outcome(finish))
 }
 
+// whole returns all of a body.
+func whole(t testing.TB, body *protocol.Buffers) (all []byte) {
+	t.Helper()
+	insets := body.Insets
+	for i := 0; i <= len(body.Pieces); i++ {
+		for ; len(insets) > 0 && insets[0].At == i; insets = insets[1:] {
+			for left := insets[0].Size; left > 0; {
+				pieces, err := insets[0].Source.More()
+				require.NoError(t, err)
+				more := bytes.Join(pieces, nil)
+				all, left = append(all, more...), left-len(more)
+			}
+			insets[0].Source.Discard()
+		}
+		if i < len(body.Pieces) {
+			all = append(all, body.Pieces[i]...)
+		}
+	}
+	return all
+}
+
 func (r *rig) decode(req kmsg.Request, reply protocol.Reply) kmsg.Response {
 	r.t.Helper()
 	if reply.Msg != nil {
@@ -85,7 +106,7 @@ func (r *rig) decode(req kmsg.Request, reply protocol.Reply) kmsg.Response {
 	}
 	require.NotNil(r.t, reply.Body)
 	resp := req.ResponseKind()
-	require.NoError(r.t, resp.ReadFrom(bytes.Join(reply.Body.Pieces, nil)))
+	require.NoError(r.t, resp.ReadFrom(whole(r.t, reply.Body)))
 	if reply.Body.Release != nil {
 		reply.Body.Release()
 	}

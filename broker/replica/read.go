@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"math"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/mainstem/mainstem/log"
@@ -71,10 +73,16 @@ func (p *Partition) Available(offset, upto int64, limit int) int {
 // upto, which is from a View. With atLeastOne the first batch may exceed limit.
 // The result is nil if there is nothing.
 func (p *Partition) Read(offset, upto int64, limit int, atLeastOne bool) (*log.Batches, error) {
+	return p.Stream(offset, upto, limit, atLeastOne, math.MaxInt)
+}
+
+// Stream is Read, but of the batches only the first are there now, see
+// log.Partition.Stream.
+func (p *Partition) Stream(offset, upto int64, limit int, atLeastOne bool, now int) (*log.Batches, error) {
 	if offset >= upto {
 		return nil, nil
 	}
-	b, err := p.log.Read(offset, upto, limit, atLeastOne)
+	b, err := p.log.Stream(offset, upto, limit, atLeastOne, now)
 	if err != nil {
 		return nil, clientError(err)
 	}

@@ -24,6 +24,8 @@ type Pinned struct {
 	size    int
 	blocks  []*block
 	pooled  []*[]byte
+	// segments are what Hold has taken a reference to.
+	segments []*segment
 
 	copies  []byte // a pooled buffer for small payloads; its length is what is used.
 	growing bool   // the last of buffers is the end of copies.
@@ -35,8 +37,18 @@ func (p *Pinned) Buffers() [][]byte { return p.buffers }
 // Size returns how many bytes are pinned.
 func (p *Pinned) Size() int { return p.size }
 
-// Release gives all bytes back.
+// Release gives all bytes back, and what Hold took.
 func (p *Pinned) Release() {
+	p.Clear()
+	for _, s := range p.segments {
+		p.log.release(s)
+	}
+	clear(p.segments)
+	p.segments = p.segments[:0]
+}
+
+// Clear gives all bytes back.
+func (p *Pinned) Clear() {
 	for _, b := range p.blocks {
 		p.log.ring.unhold(b)
 	}
@@ -98,6 +110,33 @@ func (r *ring) letGo(b *block) {
 func (r *ring) unhold(b *block) {
 	r.letGo(b)
 	r.unref(b)
+}
+
+// Hold makes sure that Pin finds the segments of some places until p's Release, also when they are dropped meanwhile.
+func (l *Log) Hold(p *Pinned, places []Place) error {
+	p.log = l
+	for i := range places {
+		id := places[i].Segment
+		if n := len(p.segments); n > 0 && p.segments[n-1].id == id {
+			continue
+		}
+		s, err := l.acquire(id)
+		if err != nil {
+			return err
+		}
+		p.segments = append(p.segments, s)
+	}
+	return nil
+}
+
+// acquire is Log.acquire for a segment that may be held already.
+func (p *Pinned) acquire(l *Log, id SegmentID) (*segment, error) {
+	for _, s := range p.segments {
+		if s.id == id && s.retain() {
+			return s, nil
+		}
+	}
+	return l.acquire(id)
 }
 
 // Pin adds the payloads at some places to p and returns how many, counted from the first. With an error, those before it are pinned
@@ -191,7 +230,7 @@ func (l *Log) spanOf(places []Place) int {
 
 // pinFile adds payloads that lie close to each other in one segment, read with one call, and returns how many are good.
 func (l *Log) pinFile(p *Pinned, places []Place) (int, error) {
-	s, err := l.acquire(places[0].Segment)
+	s, err := p.acquire(l, places[0].Segment)
 	if err != nil {
 		return 0, err
 	}
