@@ -172,7 +172,7 @@ func (b *Broker) openListeners(context.Context) (err error) {
 		MaxTotalBytes:   max(b.config.Int("queued.max.request.bytes"), 0),
 		SendBuffer:      b.explicit("socket.send.buffer.bytes"),
 		ReceiveBuffer:   b.explicit("socket.receive.buffer.bytes"),
-		Backlog:         b.config.Int("socket.listen.backlog.size"),
+		Backlog:         b.explicit("socket.listen.backlog.size"),
 		Crowded:         b.records.Crowded,
 		Quotas:          b.clientQuotas(),
 		Events:          b.serverEvents(),

@@ -27,7 +27,7 @@ var networkRows = []row{
 	{"share.fetch.purgatory.purge.interval.requests", intT, "1000", static, nil, "Kept for compatibility."},
 	{"socket.connection.setup.timeout.max.ms", longT, "30000", static, nil, "Longest wait for a connection between brokers."},
 	{"socket.connection.setup.timeout.ms", longT, "10000", static, nil, "First wait for a connection between brokers."},
-	{"socket.listen.backlog.size", intT, "50", static, atLeast(1), "Connections that may wait to be accepted."},
+	{"socket.listen.backlog.size", intT, "50", static, atLeast(1), "Connections that may wait to be accepted; as many as the system allows unless it is set."},
 	{"socket.receive.buffer.bytes", intT, "102400", static, atLeast(-1), "Receive buffer of a socket; -1 leaves it to the system."},
 	{"socket.request.max.bytes", intT, "104857600", static, atLeast(1), "Largest request."},
 	{"socket.send.buffer.bytes", intT, "102400", static, atLeast(-1), "Send buffer of a socket; -1 leaves it to the system."},
