@@ -151,7 +151,7 @@ func TestEveryMatchOfQuotas(t *testing.T) {
 		}
 		return c
 	}
-	const exact, byDefault, any = kmsg.QuotasMatchTypeExact, kmsg.QuotasMatchTypeDefault, kmsg.QuotasMatchTypeAny
+	const exact, byDefault, each = kmsg.QuotasMatchTypeExact, kmsg.QuotasMatchTypeDefault, kmsg.QuotasMatchTypeAny
 	for _, c := range []struct {
 		strict bool
 		filter []kmsg.DescribeClientQuotasRequestComponent
@@ -162,14 +162,14 @@ func TestEveryMatchOfQuotas(t *testing.T) {
 		{false, []kmsg.DescribeClientQuotasRequestComponent{is("user", exact, "a")}, []string{"user=a: ", "user=a,client-id: ", "user=a,client-id=c: "}},
 		{true, []kmsg.DescribeClientQuotasRequestComponent{is("user", exact, "a")}, []string{"user=a: "}},
 		{false, []kmsg.DescribeClientQuotasRequestComponent{is("user", byDefault)}, []string{"user: ", "user,client-id: "}},
-		{true, []kmsg.DescribeClientQuotasRequestComponent{is("user", any)}, []string{"user: ", "user=a: "}},
+		{true, []kmsg.DescribeClientQuotasRequestComponent{is("user", each)}, []string{"user: ", "user=a: "}},
 		{
 			true,
-			[]kmsg.DescribeClientQuotasRequestComponent{is("user", any), is("client-id", exact, "c")},
+			[]kmsg.DescribeClientQuotasRequestComponent{is("user", each), is("client-id", exact, "c")},
 			[]string{"user=a,client-id=c: ", "user=b,client-id=c: "},
 		},
 		{false, []kmsg.DescribeClientQuotasRequestComponent{is("client-id", byDefault), is("user", byDefault)}, []string{"user,client-id: "}},
-		{false, []kmsg.DescribeClientQuotasRequestComponent{is("ip", any)}, []string{"ip=1.2.3.4: "}},
+		{false, []kmsg.DescribeClientQuotasRequestComponent{is("ip", each)}, []string{"ip=1.2.3.4: "}},
 		{false, []kmsg.DescribeClientQuotasRequestComponent{is("ip", byDefault)}, nil},
 		{false, []kmsg.DescribeClientQuotasRequestComponent{is("user", exact, "none")}, nil},
 	} {

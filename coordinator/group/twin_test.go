@@ -7,8 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/mainstem/mainstem/coordinator/journaltest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mainstem/mainstem/coordinator/journaltest"
 )
 
 // twin keeps offsets in the slow and obvious way: what counts for a partition is
