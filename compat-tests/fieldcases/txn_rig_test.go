@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/mainstem/mainstem/compat-tests/frames"
@@ -126,10 +128,27 @@ func committedFetch(c *frames.Conn, topic string, offset int64) kmsg.FetchRespon
 // the end.
 func stable(t testing.TB, c *frames.Conn, topic string) (end int64) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		p := committedFetch(c, topic, 0)
-		end = p.HighWatermark
-		return p.ErrorCode == 0 && p.LastStableOffset == end
-	}, 10*time.Second, 2*time.Millisecond, "a transaction stays open")
+	var last kmsg.FetchResponseTopicPartition
+	if !assert.Eventually(t, func() bool {
+		last = committedFetch(c, topic, 0)
+		end = last.HighWatermark
+		return last.ErrorCode == 0 && last.LastStableOffset == end
+	}, 10*time.Second, 2*time.Millisecond, "a transaction stays open") {
+		explain(t, c, topic, last)
+		t.FailNow()
+	}
 	return end
+}
+
+// explain tells what is known of a transaction that stays open.
+func explain(t testing.TB, c *frames.Conn, topic string, last kmsg.FetchResponseTopicPartition) {
+	t.Helper()
+	t.Logf("error %d, last stable offset %d, high watermark %d", last.ErrorCode, last.LastStableOffset, last.HighWatermark)
+	adm := admin(t, c.RemoteAddr().String())
+	producers, err := adm.DescribeProducers(limited(t), kadm.TopicsSet{topic: {0: {}}})
+	t.Logf("producers: %+v %v", producers, err)
+	listed, err := adm.ListTransactions(limited(t), nil, nil)
+	t.Logf("transactions: %+v %v", listed, err)
+	described, err := adm.DescribeTransactions(limited(t), listed.TransactionalIDs()...)
+	t.Logf("described: %+v %v", described, err)
 }
