@@ -3,6 +3,7 @@ package txns
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,6 +101,7 @@ func (w *writer) run() {
 // write writes the markers of a group of transactions, and completes those that
 // have all of them.
 func (w *writer) write(group []*ending) {
+	group = slices.DeleteFunc(group, func(x *ending) bool { return !w.mine(x) })
 	batch := &marks{h: w.h}
 	of := make([][]*mark, len(group))
 	for i, x := range group {
@@ -128,13 +130,9 @@ func (w *writer) write(group []*ending) {
 	}
 }
 
-// append appends the markers that are left, unless the transaction is not this
-// broker's to end any more.
+// append appends the markers that are left.
 func (w *writer) append(batch *marks, x *ending) []*mark {
 	epoch := w.h.runtime.Leads(x.Shard)
-	if epoch < 0 || !w.current(x) {
-		return nil
-	}
 	var list []*mark
 	for _, place := range x.left {
 		m := &mark{place: place, raised: x.Bumped, marker: coordinator.Marker{
@@ -146,11 +144,18 @@ func (w *writer) append(batch *marks, x *ending) []*mark {
 	return list
 }
 
-// current tells whether no other end of the same id has taken the ending's place.
-func (w *writer) current(x *ending) bool {
+// mine tells whether the transaction is still this broker's to end, and forgets it
+// if it is not: who leads now has read of it in the log. Another end of the same id
+// may have taken its place, which must not be completed in its stead.
+func (w *writer) mine(x *ending) bool {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.known[x.ID] == x
+	current := w.known[x.ID] == x
+	w.mu.Unlock()
+	if current && w.h.runtime.Leads(x.Shard) < 0 {
+		w.forget(x)
+		return false
+	}
+	return current
 }
 
 // complete has the shard note that all markers are written.

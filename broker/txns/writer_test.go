@@ -124,3 +124,28 @@ func TestNewerEpochOnAPartitionIsLeftAlone(t *testing.T) {
 	require.True(t, r.open(0))
 	require.False(t, r.open(1))
 }
+
+// An ending whose place another of the same id and producer has taken completes
+// nothing: the other's markers are not written.
+func TestStaleEndingsCompleteNothing(t *testing.T) {
+	r := newRig(t)
+	p := r.init("a")
+	r.add("a", p, place("t", 0))
+	r.write(0, p, 0)
+	r.Fenced.Store(true)
+	require.Zero(t, r.end("a", p, true).ErrorCode)
+	var now *ending
+	r.eventually("the end is known", func() bool {
+		r.h.writer.mu.Lock()
+		defer r.h.writer.mu.Unlock()
+		now = r.h.writer.known["a"]
+		return now != nil
+	})
+	stale := &ending{Ending: now.Ending, rest: minRest}
+	r.h.writer.write([]*ending{stale})
+	require.Equal(t, "PrepareCommit", r.state("a"))
+	require.True(t, r.open(0))
+	r.Fenced.Store(false)
+	r.eventually("complete", func() bool { return r.state("a") == "CompleteCommit" })
+	require.False(t, r.open(0))
+}

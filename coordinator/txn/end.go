@@ -104,7 +104,7 @@ func (x *txn) repeats(p coordinator.Producer) bool {
 // state any more is left out.
 func (m *Machine) Ended(t *coordinator.Turn, e Ending) {
 	x := m.txns[e.ID]
-	if x == nil || !x.state.ending() || x.who() != e.Producer {
+	if x == nil || x.state != prepare(e.Commit) || x.who() != e.Producer {
 		return
 	}
 	before := x.producer
