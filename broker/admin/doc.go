@@ -16,6 +16,10 @@
 //	DescribeTopicPartitions, empty name       17 INVALID_TOPIC_EXCEPTION
 //	a ratio of NaN in a config                40 INVALID_CONFIG
 //
+// Some answers are stricter than Kafka's, with 42 INVALID_REQUEST: an entity of quotas
+// that is in a request twice is not changed at all, a quota is a number, and one of an
+// address names the address, not a host.
+//
 // # Invariants
 //
 //   - A topic in a request gets one row in the answer, and a bad one does not

@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Quota is what a client, or several that share a quota, has used of it.
 type Quota struct {
@@ -28,7 +32,15 @@ func quotaRates() map[string][2]string {
 // metrics of quotas. A part of the client that a quota does not name has no label.
 func collectQuotas(ch chan<- prometheus.Metric, quotas []Quota) {
 	rates := quotaRates()
+	shown := map[[3]string]bool{}
 	for _, q := range quotas {
+		// Clients name themselves, by any bytes; two that look alike would spoil the scrape.
+		q.User, q.ClientID = strings.ToValidUTF8(q.User, "?"), strings.ToValidUTF8(q.ClientID, "?")
+		key := [3]string{q.Resource, q.User, q.ClientID}
+		if shown[key] {
+			continue
+		}
+		shown[key] = true
 		names, values := []string{"resource"}, []string{q.Resource}
 		if q.User != "" {
 			names, values = append(names, "user"), append(values, q.User)
