@@ -10,6 +10,7 @@ GO       := $(CURDIR)/.ci/go
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME ?= 30s
+BENCHTIME ?= 500ms
 ROUNDS   ?= 100
 SEEDS    ?= 500
 IMAGE    ?= mainstem
@@ -73,9 +74,11 @@ crash: build ## ROUNDS (100) of kill -9, power loss over SEEDS (500), write orde
 	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem compat-tests/crash -rounds $(ROUNDS) -seeds $(SEEDS)
 
 .PHONY: bench
-bench: build ## benchmarks of the packages, then of the binary
-	@$(GO) test -run '^$$' -bench . -benchmem ./...
-	@MAINSTEM_BIN=$(CURDIR)/bin/mainstem compat-tests/bench/run
+bench: build ## benchmarks of the packages, BENCHTIME (500ms) each, then of the binary
+	@failed=; \
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./... || failed=1; \
+	MAINSTEM_BIN=$(CURDIR)/bin/mainstem compat-tests/bench/run || failed=1; \
+	[ -z "$$failed" ] || { echo "bench: something failed, see above" >&2; exit 1; }
 
 .PHONY: bench-peer
 bench-peer: build ## Apache Kafka and Mainstem side by side, half an hour (fetches Kafka)

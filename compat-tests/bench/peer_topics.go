@@ -11,7 +11,8 @@ import (
 
 // admin runs fn with an admin client.
 func admin(address string, fn func(*kadm.Client) error) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(2*time.Minute), kgo.RequestTimeoutOverhead(3*time.Minute))
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RetryTimeout(2*time.Minute), kgo.RequestTimeoutOverhead(3*time.Minute),
+		kgo.MetadataMinAge(10*time.Millisecond)) // Else it answers for the broker, for five seconds.
 	if err != nil {
 		return err
 	}
