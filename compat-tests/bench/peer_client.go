@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mainstem/mainstem/compat-tests/harness"
@@ -36,8 +38,19 @@ func percentiles() []string { return []string{"p50 ms", "p90 ms", "p99 ms", "p99
 
 // client is `mainstem bench`, an ordinary client, as a process.
 type client struct {
-	cmd *exec.Cmd
-	out bytes.Buffer
+	cmd     *exec.Cmd
+	out     bytes.Buffer
+	told    strings.Builder // to standard error
+	running chan struct{}   // closed when the load has run for a second
+}
+
+// Write takes what the process says on standard error: a line a second while it
+// runs.
+func (c *client) Write(line []byte) (int, error) {
+	if c.told.Len() == 0 {
+		close(c.running)
+	}
+	return c.told.Write(line)
 }
 
 func startClient(ctx context.Context, b broker, args ...string) (*client, error) {
@@ -45,10 +58,22 @@ func startClient(ctx context.Context, b broker, args ...string) (*client, error)
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{"bench"}, append(args, "--bootstrap", b.address(), "--json", "--quiet")...)
-	c := &client{cmd: exec.CommandContext(ctx, bin, args...)}
-	c.cmd.Stdout, c.cmd.Stderr = &c.out, os.Stderr
+	args = append([]string{"bench"}, append(args, "--bootstrap", b.address(), "--json")...)
+	c := &client{cmd: exec.CommandContext(ctx, bin, args...), running: make(chan struct{})}
+	c.cmd.Stdout, c.cmd.Stderr = &c.out, c
 	return c, c.cmd.Start()
+}
+
+// awaitRunning waits until the load has run for a second.
+func (c *client) awaitRunning(ctx context.Context) error {
+	select {
+	case <-c.running:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Minute):
+		return errors.New("the client does not begin")
+	}
 }
 
 // end has it stop early; what it has measured until then counts.
@@ -56,7 +81,7 @@ func (c *client) end() error { return c.cmd.Process.Signal(os.Interrupt) }
 
 func (c *client) wait() (l loaded, err error) {
 	if err := c.cmd.Wait(); err != nil {
-		return l, fmt.Errorf("%v: %w", c.cmd.Args[1:], err)
+		return l, fmt.Errorf("%v: %w\n%s", c.cmd.Args[1:], err, c.told.String())
 	}
 	if err := json.Unmarshal(c.out.Bytes(), &l); err != nil {
 		return l, err
@@ -102,7 +127,9 @@ func scenarioClient(ctx context.Context, p *peerRun, b broker) error {
 		if err != nil {
 			return err
 		}
-		p.addRate("client", c.row, written, took, m)
+		if err := p.addRate("client", c.row, written, took, m); err != nil {
+			return err
+		}
 		if err := dropTopic(ctx, b.address(), topic); err != nil {
 			return err
 		}

@@ -190,7 +190,7 @@ func (f *rawFrames) next(i int64) []byte {
 	return f.request((f.first+int(i%int64(f.groups)))%f.groups, i)
 }
 
-// rawProducer is one connection; it sends while there is more.
+// rawProducer is one connection; it sends once, and while there is more.
 func rawProducer(ctx context.Context, address string, f *rawFrames, inFlight int, more func(bytes int) bool) (r rawResult, err error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -214,7 +214,7 @@ func rawProducer(ctx context.Context, address string, f *rawFrames, inFlight int
 		return nil
 	}
 	if inFlight == 1 { // Without a second goroutine to wake.
-		for i := int64(0); more(len(f.frame)); i++ {
+		for i := int64(0); more(len(f.frame)) || i == 0; i++ {
 			at := time.Now()
 			if _, err := conn.Write(f.next(i)); err != nil {
 				return r, err
@@ -234,7 +234,7 @@ func pipelined(conn net.Conn, f *rawFrames, inFlight int, more func(bytes int) b
 	failed := make(chan error, 1)
 	go func() {
 		defer close(sent)
-		for i := int64(0); more(len(f.frame)); i++ {
+		for i := int64(0); more(len(f.frame)) || i == 0; i++ {
 			room <- struct{}{}
 			sent <- time.Now()
 			if _, err := conn.Write(f.next(i)); err != nil {

@@ -51,7 +51,9 @@ func scenarioRead(ctx context.Context, p *peerRun, b broker) error {
 		if err != nil {
 			return err
 		}
-		p.addRate("read", c.row, sum.bytes, sum.took, m)
+		if err := p.addRate("read", c.row, sum.bytes, sum.took, m); err != nil {
+			return err
+		}
 		if err := dropTopic(ctx, b.address(), topic); err != nil {
 			return err
 		}
@@ -74,7 +76,7 @@ func scenarioCatchup(ctx context.Context, p *peerRun, b broker) error {
 	if err := makeTopic(ctx, b.address(), fresh, 4); err != nil {
 		return err
 	}
-	args := []string{"latency", "--topic", fresh, "--rate", "1000", "--warmup", p.warmup().String(), "--duration"}
+	args := []string{"latency", "--topic", fresh, "--rate", "1000", "--warmup", "1s", "--duration"}
 	var alone loaded
 	m, err := p.measure(ctx, b, func() (err error) {
 		alone, err = runClient(ctx, b, append(args, p.seconds().String())...)
@@ -97,7 +99,7 @@ func scenarioCatchup(ctx context.Context, p *peerRun, b broker) error {
 			return err
 		}
 		cold = coldRead{b: b, topic: old, ends: ends, files: files}
-		rerr := wait(ctx, p.warmup()) // The client's own.
+		rerr := c.awaitRunning(ctx) // That was its warm-up.
 		if rerr == nil {
 			rerr = cold.run(ctx, p.seconds())
 		}
@@ -110,6 +112,9 @@ func scenarioCatchup(ctx context.Context, p *peerRun, b broker) error {
 	}
 	if err := p.addCatchup("while old records are read from the disk", &beside, m); err != nil {
 		return err
+	}
+	if cold.bytes == 0 {
+		return errors.New("nothing was read from the disk")
 	}
 	p.add("catchup", "the reader", "MB/s", float64(cold.bytes)/1e6/cold.took.Seconds(), m)
 	p.add("catchup", "the reader", "% from the disk", 100*float64(cold.disk)/float64(cold.bytes), m)

@@ -112,7 +112,9 @@ func (p *peerRun) raw(ctx context.Context, b broker, group, row string, l rawLoa
 		return err
 	}
 	if l.Records > 1 {
-		p.addRate(group, row, r.bytes, r.took, m)
+		if err := p.addRate(group, row, r.bytes, r.took, m); err != nil {
+			return err
+		}
 	} else {
 		p.add(group, row, "requests/s", float64(r.requests)/r.took.Seconds(), m)
 		p.add(group, row, "CPU µs/request", float64(m.broker.Microseconds())/float64(r.requests), m)
@@ -129,16 +131,17 @@ func (p *peerRun) produce(ctx context.Context, b broker, topic string, l rawLoad
 		r, err = produceRaw(ctx, b.address(), topic, l, p.seconds())
 		return err
 	})
-	if err == nil && r.requests == 0 {
-		err = fmt.Errorf("nothing was acknowledged in %v", p.seconds())
-	}
 	return r, m, err
 }
 
 // addRate adds how fast bytes went through, and what a GiB cost the broker.
-func (p *peerRun) addRate(group, row string, bytes int64, took time.Duration, m measured) {
+func (p *peerRun) addRate(group, row string, bytes int64, took time.Duration, m measured) error {
+	if bytes <= 0 || took <= 0 {
+		return fmt.Errorf("%s, %s: nothing went through in %v", group, row, took)
+	}
 	p.add(group, row, "MB/s", float64(bytes)/1e6/took.Seconds(), m)
 	p.add(group, row, "CPU s/GiB", m.broker.Seconds()/(float64(bytes)/(1<<30)), m)
+	return nil
 }
 
 func (r *rawResult) quantile(q float64) float64 {
@@ -187,10 +190,10 @@ func (p *peerRun) broaden(ctx context.Context, b broker, n int) (topics int, mil
 func (p *peerRun) broad(ctx context.Context, b broker, n, topics int) error {
 	l := rawLoad{Connections: 2, InFlight: 5, Partitions: n, Topics: topics, PerRequest: 16, Records: 4, Size: 1024}
 	r, m, err := p.produce(ctx, b, wideName(n), l)
-	if err == nil {
-		p.addRate("partitions", fmt.Sprint(n), r.bytes, r.took, m)
+	if err != nil {
+		return err
 	}
-	return err
+	return p.addRate("partitions", fmt.Sprint(n), r.bytes, r.took, m)
 }
 
 func (p *peerRun) addResident(group, row string, b broker, m measured) error {

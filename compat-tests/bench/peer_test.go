@@ -248,7 +248,7 @@ func TestAnInterruptedComparisonGoesOnWhereItWas(t *testing.T) {
 func TestEveryScenarioMeasuresABroker(t *testing.T) {
 	results := t.TempDir()
 	p, _, err := parsePeer([]string{
-		"-brokers", "mainstem", "-rounds", "1", "-seconds", "0.05", "-fill", "4000000", "-rest", "50ms", "-starts", "1", "-attempts", "1",
+		"-brokers", "mainstem", "-rounds", "1", "-seconds", "0.2", "-fill", "4000000", "-rest", "50ms", "-starts", "1", "-attempts", "1",
 		"-work", t.TempDir(), "-results", results,
 		"-scenarios", "partitions_16,throughput,client,small,e2e,read,catchup,start,idle,partitions_10000",
 	})
