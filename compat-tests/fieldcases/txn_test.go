@@ -307,5 +307,12 @@ func TestEndIsRepeatedAfterAKill(t *testing.T) {
 	}
 	batches, err := frames.Decode(committedFetch(c, "t", 0).RecordBatches)
 	require.NoError(t, err)
-	require.Len(t, batches, 8, "four records and four markers")
+	records := 0
+	for _, b := range batches {
+		if b.Attributes&0x20 == 0 {
+			records++
+		}
+	}
+	require.Equal(t, 4, records)
+	require.GreaterOrEqual(t, len(batches), 8, "a marker that the kill came right behind is written again")
 }
