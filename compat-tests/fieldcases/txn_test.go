@@ -168,7 +168,7 @@ func TestProduceRightAfterAnEnd(t *testing.T) {
 	rounds := number(t, "MAINSTEM_TXN_RACES", 150)
 	node := harness.Start(t)
 	c := frames.Dial(t, node.Address)
-	c.Create(1, "t")
+	c.CreateWith(1, map[string]string{"retention.ms": "-1"}, "t")
 	p := newTxnProducer(t, node.Address, "a", time.Minute)
 	for round := range rounds {
 		require.Zero(t, p.produce(12, "t", fmt.Sprint(round)), "round %d", round)

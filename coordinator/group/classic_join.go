@@ -29,13 +29,13 @@ func (g *Classic) join(t *coordinator.Turn, c Client, req *kmsg.JoinGroupRequest
 		refuseJoin(p, "", kerr.GroupMaxSizeReached)
 		return
 	}
+	if !g.fits(req) {
+		refuseJoin(p, req.MemberID, kerr.GroupMaxSizeReached)
+		return
+	}
 	protocols := protocolsOf(req)
 	if !g.agrees(req.ProtocolType, protocols) {
 		refuseJoin(p, req.MemberID, kerr.InconsistentGroupProtocol)
-		return
-	}
-	if !g.fits(g.memberOf(req), protocols) {
-		refuseJoin(p, req.MemberID, kerr.GroupMaxSizeReached)
 		return
 	}
 	if req.MemberID == "" {

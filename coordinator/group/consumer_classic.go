@@ -22,12 +22,13 @@ func (g *Consumer) join(t *coordinator.Turn, c Client, req *kmsg.JoinGroupReques
 		g.joinEmpty(t, c, req, p)
 		return
 	}
+	if !g.fits(req) {
+		refuseJoin(p, req.MemberID, kerr.GroupMaxSizeReached)
+		return
+	}
 	protocols := protocolsOf(req)
 	s := g.m.consumer(g.id)
 	err := g.checkRoom(req.MemberID, s)
-	if err == nil && !g.fits(req, protocols) {
-		err = kerr.GroupMaxSizeReached
-	}
 	var subscription kmsg.ConsumerMemberMetadata
 	switch {
 	case err != nil:

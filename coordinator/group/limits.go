@@ -69,15 +69,23 @@ func bytesOf(protocols []memberProtocol) (n int) {
 	return n
 }
 
+// joinBytes is what a JoinGroup says under all of its protocols.
+func joinBytes(req *kmsg.JoinGroupRequest) (n int) {
+	for i := range req.Protocols {
+		n += len(req.Protocols[i].Name) + len(req.Protocols[i].Metadata)
+	}
+	return n
+}
+
 // fits tells whether the group stays small enough when a member says so much. The
 // whole group is one record, and one answer to its leader.
-func (g *Classic) fits(memberID string, protocols []memberProtocol) bool {
+func (g *Classic) fits(req *kmsg.JoinGroupRequest) bool {
 	before := 0
-	if x := g.members[memberID]; x != nil {
+	if x := g.members[g.memberOf(req)]; x != nil {
 		before = bytesOf(x.protocols)
 	}
 	limit := g.m.settings().MaxBytes
-	return limit <= 0 || g.bytes-before+bytesOf(protocols) <= limit
+	return limit <= 0 || g.bytes-before+joinBytes(req) <= limit
 }
 
 // checkNames refuses a subscription that is too large for a record.
@@ -94,12 +102,12 @@ func (m *Machine) checkNames(names []string) error {
 
 // fits tells whether the group could become a classic one when a member of the
 // classic protocol says so much.
-func (g *Consumer) fits(req *kmsg.JoinGroupRequest, protocols []memberProtocol) bool {
+func (g *Consumer) fits(req *kmsg.JoinGroupRequest) bool {
 	limit := g.m.settings().MaxBytes
 	if limit <= 0 {
 		return true
 	}
-	sum := bytesOf(protocols)
+	sum := joinBytes(req)
 	for _, x := range g.members {
 		same := *x.id == req.MemberID || req.InstanceID != nil && x.instance != nil && *x.instance == *req.InstanceID
 		if x.classic != nil && !same {
