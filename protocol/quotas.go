@@ -49,6 +49,10 @@ func (c *Call) Working() {
 	}
 }
 
+// Exempt is said by Submit or Finish: the time of the call counts for no quota, as
+// that of what brokers ask of each other.
+func (c *Call) Exempt() { c.timed = false }
+
 // Throttled counts the broker's time that the call has taken, once, and tells how
 // long the client has to wait in all.
 func (c *Call) Throttled() time.Duration {
@@ -71,7 +75,7 @@ func (c *conn) timedSubmit(call *Call) Finish {
 	if timed == nil || !timed() {
 		return call.row.Submit(call)
 	}
-	call.timed = true
+	call.timed = true // Before, so that the handler may exempt it.
 	start := time.Now()
 	f := call.row.Submit(call)
 	call.busy = time.Since(start)

@@ -182,6 +182,9 @@ func TestTimeOfRequestsIsCountedWithoutWaiting(t *testing.T) {
 				time.Sleep(work)
 				return Reply{Msg: c.Request.ResponseKind()}
 			}
+		case "exempt":
+			c.Exempt()
+			return c.Answer(c.Request.ResponseKind())
 		default:
 			c.MayPark()
 			return func() Reply {
@@ -203,6 +206,7 @@ func TestTimeOfRequestsIsCountedWithoutWaiting(t *testing.T) {
 		require.Zero(t, ask("answers"), "nobody has a quota")
 		require.Empty(t, took)
 		timed.Store(true)
+		require.Zero(t, ask("exempt"))
 		for _, name := range []string{"answers", "ready", "waits", "works"} {
 			require.EqualValues(t, 2000, ask(name))
 		}

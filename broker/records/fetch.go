@@ -241,6 +241,7 @@ func (f *fetch) leave() {
 // finish waits until there is enough, or the time is over, and answers.
 func (f *fetch) finish() protocol.Reply {
 	f.run()
+	f.wait = f.call.Throttled() // Of a failed one, too.
 	f.countOut()
 	f.encode()
 	return protocol.Reply{Body: &f.buffers}

@@ -28,6 +28,7 @@ func (f *fetch) boundByQuota() {
 // answer is not sent, and not counted.
 func (f *fetch) charge() {
 	if f.follower {
+		f.call.Exempt()
 		return
 	}
 	counted := 0

@@ -175,6 +175,22 @@ func TestTheTimeOfRequestsIsBounded(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, time.Since(begin), 2*time.Second)
 	require.Zero(t, ask(frames.DialAs(t, node.Address, "other")))
+
+	ids := frames.Dial(t, node.Address).Create(1, "t")
+	c = frames.DialAs(t, node.Address, "c")
+	fetch := frames.Fetch("t", 0)
+	fetch.Version, fetch.SessionEpoch, fetch.Topics[0].TopicID = 13, -1, ids["t"]
+	for range 2 {
+		resp := frames.Ask[*kmsg.FetchResponse](c, fetch)
+		require.EqualValues(t, 1000, resp.ThrottleMillis)
+		require.Empty(t, resp.Topics)
+		fetch.SessionID, fetch.SessionEpoch = 12345, 7
+		resp = frames.Ask[*kmsg.FetchResponse](c, fetch)
+		require.EqualValues(t, 1000, resp.ThrottleMillis)
+		require.Equal(t, kerr.FetchSessionIDNotFound.Code, resp.ErrorCode)
+		fetch.SessionID, fetch.SessionEpoch = 0, -1
+	}
+	require.Equal(t, time.Second, produce(t, node, "c", "t"))
 }
 
 func TestChangesOfTopicsAreBounded(t *testing.T) {
