@@ -24,6 +24,7 @@ func (o *Options) fill() error {
 	setDefault(&o.MinFree, 64<<20)
 	setDefault(&o.AsyncDelay, 500*time.Millisecond)
 	setDefault(&o.AsyncBytes, 4<<20)
+	setDefault(&o.FreshBytes, 4<<30)
 	o.SegmentBytes = alignUp(o.SegmentBytes, pageSize)
 	switch {
 	case o.FS == nil || o.Dir == "":
@@ -198,9 +199,10 @@ func (l *Log) tidy() error {
 	return nil
 }
 
-// stray returns a segment's file that the manifest does not name, if it can be recycled.
+// stray returns a segment's file that the manifest does not name, if it can be recycled. After a crash none can: its pages may still
+// sit in the queue of a socket, see Send.
 func (l *Log) stray(name string) *segment {
-	if !isSegmentName(name) || len(l.recyclable) == maxRecyclable {
+	if !isSegmentName(name) || len(l.recyclable) == maxRecyclable || !l.wasClean {
 		return nil
 	}
 	info, err := l.fs.Stat(l.path(name))
