@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mainstem/mainstem/broker/config"
+	"github.com/mainstem/mainstem/controller/meta"
 	"github.com/mainstem/mainstem/protocol"
 )
 
@@ -13,27 +14,17 @@ func (b *Broker) apis() []protocol.API {
 	return slices.Concat(b.records.APIs(), b.admin.APIs(), b.groups.APIs(), b.txns.APIs())
 }
 
-// features are those that clients and tools look at. metadata.version stands for
-// what Apache Kafka 4.3 can do; there is nothing here that depends on its level.
+// features are those that clients and tools look at.
 func (b *Broker) features() protocol.Features {
-	const metadata, lowest, level = "metadata.version", 7, 30
-	// Consumer groups by heartbeat are there from level 1 on.
-	const groups, groupsLevel = "group.version", 1
-	// Producers whose epoch is raised by each transaction are there from level 2 on.
-	const transactions, transactionsLevel = "transaction.version", 2
-	return protocol.Features{
-		Supported: []protocol.SupportedFeature{
-			{Name: metadata, Min: lowest, Max: level},
-			{Name: groups, Max: groupsLevel},
-			{Name: transactions, Max: transactionsLevel},
-		},
-		Finalized: []protocol.FinalizedFeature{
-			{Name: metadata, Level: level},
-			{Name: groups, Level: groupsLevel},
-			{Name: transactions, Level: transactionsLevel},
-		},
-		Epoch: b.metadata.Image().Revision(),
+	image := b.metadata.Image()
+	f := protocol.Features{Epoch: image.Revision()}
+	for _, known := range meta.Features() {
+		f.Supported = append(f.Supported, protocol.SupportedFeature{Name: known.Name, Min: known.Min, Max: known.Max})
+		if level := image.Level(known.Name); level > 0 {
+			f.Finalized = append(f.Finalized, protocol.FinalizedFeature{Name: known.Name, Level: level})
+		}
 	}
+	return f
 }
 
 // limits are the bounds on connections at this moment.

@@ -3,9 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -72,25 +70,5 @@ func (c *Client) RaiseEpochs(ctx context.Context, by int32) error {
 		return fmt.Errorf("raise leader epochs: %w", err)
 	}
 	c.log.Info("leader epochs raised", zap.Int32("by", by))
-	return c.catchUp(ctx)
-}
-
-// UpdateFeatures sets finalized feature levels; level 0 takes a feature away. When it returns, the image shows them.
-func (c *Client) UpdateFeatures(ctx context.Context, levels map[string]int16) error {
-	var ops []clientv3.Op
-	for _, name := range slices.Sorted(maps.Keys(levels)) {
-		op := clientv3.OpPut(c.keys.Feature(name), string(meta.EncodeNumber(int64(max(levels[name], 0)))))
-		if levels[name] <= 0 {
-			op = clientv3.OpDelete(c.keys.Feature(name))
-		}
-		ops = append(ops, op)
-	}
-	err := c.commit(ctx, func(ctx context.Context) error {
-		_, err := c.txn(ctx, nil, ops)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("update features: %w", err)
-	}
 	return c.catchUp(ctx)
 }

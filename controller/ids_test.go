@@ -59,11 +59,3 @@ func TestEpochsOfManyPartitionsAreRaisedByOneWrite(t *testing.T) {
 	create(t, c, 1, "c")
 	require.EqualValues(t, 0, c.Image().Topic("c").Partitions[0].LeaderEpoch)
 }
-
-func TestFeatureLevels(t *testing.T) {
-	c := open(t, external(t))
-	require.Empty(t, c.Image().Features())
-	require.NoError(t, c.UpdateFeatures(t.Context(), map[string]int16{"metadata.version": 29, "x": 1}))
-	require.NoError(t, c.UpdateFeatures(t.Context(), map[string]int16{"x": 0}))
-	require.Equal(t, map[string]int16{"metadata.version": 29}, c.Image().Features())
-}

@@ -16,6 +16,9 @@
 //	DescribeTopicPartitions, empty name       17 INVALID_TOPIC_EXCEPTION
 //	a ratio of NaN in a config                40 INVALID_CONFIG
 //
+// UnregisterBroker refuses a living broker with 42 INVALID_REQUEST. Kafka forgets
+// it, and it serves nobody until it is started again.
+//
 // Some answers are stricter than Kafka's, with 42 INVALID_REQUEST: an entity of quotas
 // that is in a request twice is not changed at all, a quota is a number, and one of an
 // address names the address, not a host.

@@ -211,6 +211,56 @@ func (s *store) AlterQuotas(ctx context.Context, quotas []controller.QuotaChange
 	return nil
 }
 
+func (s *store) ChangePartitions(ctx context.Context, refs []controller.PartitionRef, change controller.PartitionChange) []error {
+	errs := make([]error, len(refs))
+	err := s.wait(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n, ref := range refs {
+		topic := s.image.TopicByID(ref.Topic)
+		parts := append([]meta.Partition(nil), topic.Partitions...)
+		p := &parts[ref.Partition]
+		if errs[n] = err; err == nil {
+			*p, errs[n] = change(n, s.image, *p)
+		}
+		if errs[n] == nil {
+			s.write(s.chunks(ref.Topic, parts))
+		}
+	}
+	return errs
+}
+
+func (s *store) UpdateFeatures(ctx context.Context, change func(*meta.Image) (map[string]int16, error)) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	levels, err := change(s.image)
+	if err != nil {
+		return err
+	}
+	var changes []meta.Change
+	for name, level := range levels {
+		changes = append(changes, s.put(s.keys.Feature(name), meta.EncodeNumber(int64(level))))
+	}
+	s.write(changes)
+	return nil
+}
+
+func (s *store) UnregisterBroker(ctx context.Context, id int32) error {
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.image.Broker(id) == nil {
+		return kerr.BrokerIDNotRegistered
+	}
+	s.write([]meta.Change{{Key: s.keys.Broker(id), Deleted: true}})
+	return nil
+}
+
 // broker is a registration with two listeners.
 func broker(id int32, rack string) meta.Broker {
 	return meta.Broker{ID: id, Rack: rack, Listeners: []meta.Endpoint{

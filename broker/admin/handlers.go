@@ -22,6 +22,9 @@ type Controller interface {
 	CreateTopics(ctx context.Context, topics []controller.NewTopic) []error
 	DeleteTopics(ctx context.Context, ids []meta.TopicID) []error
 	CreatePartitions(ctx context.Context, id meta.TopicID, from int, assignments [][]int32) error
+	ChangePartitions(ctx context.Context, refs []controller.PartitionRef, change controller.PartitionChange) []error
+	UpdateFeatures(ctx context.Context, change func(*meta.Image) (map[string]int16, error)) error
+	UnregisterBroker(ctx context.Context, id int32) error
 	AlterQuotas(ctx context.Context, changes []controller.QuotaChange) error
 	AlterConfigs(ctx context.Context, r meta.Resource, change func(cur map[string]string) (map[string]string, error)) error
 }
@@ -88,14 +91,19 @@ func (h *Handlers) APIs() []protocol.API {
 		{Key: int16(kmsg.DescribeACLs), Min: 1, Max: 3, Submit: reads(h.describeAcls)},
 		{Key: int16(kmsg.DescribeConfigs), Min: 1, Max: 4, MaxBytes: 2 << 20, Submit: reads(h.describeConfigs)},
 		{Key: int16(kmsg.AlterConfigs), Max: 2, Submit: writes(h.alterConfigs)},
+		{Key: int16(kmsg.AlterReplicaLogDirs), Min: 1, Max: 2, Submit: reads(h.alterReplicaLogDirs)},
 		{Key: int16(kmsg.DescribeLogDirs), Min: 1, Max: 5, Submit: reads(h.describeLogDirs)},
 		{Key: int16(kmsg.CreatePartitions), Max: 3, Submit: writes(h.createPartitions)},
+		{Key: int16(kmsg.ElectLeaders), Max: 2, Submit: writes(h.electLeaders)},
 		{Key: int16(kmsg.IncrementalAlterConfigs), Max: 1, Submit: writes(h.incrementalAlterConfigs)},
+		{Key: int16(kmsg.AlterPartitionAssignments), Max: 1, Submit: writes(h.alterPartitionReassignments)},
 		{Key: int16(kmsg.ListPartitionReassignments), Max: 0, Submit: reads(h.listPartitionReassignments)},
 		{Key: int16(kmsg.DescribeClientQuotas), Max: 1, Submit: reads(h.describeClientQuotas)},
 		{Key: int16(kmsg.AlterClientQuotas), Max: 1, Submit: writes(h.alterClientQuotas)},
 		{Key: int16(kmsg.DescribeQuorum), Max: 2, Submit: reads(h.describeQuorum)},
+		{Key: int16(kmsg.UpdateFeatures), Max: 2, Submit: writes(h.updateFeatures)},
 		{Key: int16(kmsg.DescribeCluster), Max: 2, Submit: reads(h.describeCluster)},
+		{Key: int16(kmsg.UnregisterBroker), Max: 0, Submit: writes(h.unregisterBroker)},
 		{Key: int16(kmsg.ListConfigResources), Max: 1, Submit: reads(h.listConfigResources)},
 		{Key: int16(kmsg.DescribeTopicPartitions), Max: 0, Submit: reads(h.describeTopicPartitions)},
 	}

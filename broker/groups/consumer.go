@@ -22,7 +22,7 @@ func (h *Handlers) consumerAPIs() []protocol.API {
 // consumerHeartbeat answers ConsumerGroupHeartbeat.
 func (h *Handlers) consumerHeartbeat(c *protocol.Call) protocol.Finish {
 	req := c.Request.(*kmsg.ConsumerGroupHeartbeatRequest)
-	if h.consumers.Load().disabled {
+	if h.withoutConsumers() {
 		resp := req.ResponseKind().(*kmsg.ConsumerGroupHeartbeatResponse)
 		resp.ErrorCode, _ = c.ErrorCode(kerr.UnsupportedVersion)
 		return c.Answer(resp)
@@ -48,7 +48,7 @@ func (h *Handlers) consumerDescribe(c *protocol.Call) protocol.Finish {
 	type row = kmsg.ConsumerGroupDescribeResponseGroup
 	req := c.Request.(*kmsg.ConsumerGroupDescribeRequest)
 	promises := make([]*coordinator.Promise[row], len(req.Groups))
-	disabled := h.consumers.Load().disabled
+	disabled := h.withoutConsumers()
 	for i, id := range req.Groups {
 		if disabled {
 			promises[i] = coordinator.NewPromise[row]()

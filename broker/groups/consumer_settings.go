@@ -53,6 +53,13 @@ func readConsumerSettings(l *config.Live) *consumerSettings {
 	}
 }
 
+// withoutConsumers tells whether the protocol of consumer groups is not served,
+// by this broker's settings or by the cluster's features.
+func (h *Handlers) withoutConsumers() bool {
+	img := h.replicas.Image()
+	return h.consumers.Load().disabled || img != nil && img.Level(meta.GroupVersion) < 1
+}
+
 // consumerOf are the settings of one group.
 func (h *Handlers) consumerOf(id string) *group.ConsumerSettings {
 	all, img := h.consumers.Load(), h.replicas.Image()

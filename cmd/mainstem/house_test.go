@@ -38,7 +38,7 @@ func arrows() map[string][]string {
 			"broker/replica", "broker/txns", "controller", "controller/meta", "coordinator", "coordinator/group", "coordinator/txn",
 			"log", "log/vfs", "protocol",
 		},
-		"broker/admin":   handlers,
+		"broker/admin":   append([]string{"controller/placement"}, handlers...),
 		"broker/clients": {"coordinator/group", "protocol"},
 		"broker/groups":  append([]string{"coordinator", "coordinator/group"}, handlers...),
 		"broker/txns":    append([]string{"coordinator", "coordinator/group", "coordinator/txn"}, handlers...),
@@ -53,6 +53,8 @@ func arrows() map[string][]string {
 
 		"controller":      {"controller/meta"},
 		"controller/meta": {},
+		// Who leads, and who holds what.
+		"controller/placement": {"controller/meta"},
 
 		"coordinator":              {},
 		"coordinator/group":        {"coordinator", "coordinator/group/assign"},

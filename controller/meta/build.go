@@ -172,6 +172,7 @@ func (b *builder) finish() (*Image, Delta, error) {
 	}
 	b.finishConfigs(&d)
 	b.finishQuotas(&d)
+	d.features(b.base, b.img)
 	for id, e := range b.touched {
 		_, deleted := b.deleted[id]
 		d.topic(e.was, e.is, b.img, deleted)

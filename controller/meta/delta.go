@@ -15,12 +15,14 @@ type Delta struct {
 	BrokersChanged []int32  // registered, fenced, unfenced or unregistered
 	ConfigsChanged []Resource
 	QuotasChanged  []QuotaEntity
+	// FeaturesChanged are the features that were given another level.
+	FeaturesChanged []string
 }
 
 // IsEmpty tells whether nothing changed.
 func (d *Delta) IsEmpty() bool {
 	return len(d.TopicsCreated)+len(d.TopicsChanged)+len(d.TopicsDeleted)+len(d.TopicsMissing)+
-		len(d.BrokersChanged)+len(d.ConfigsChanged)+len(d.QuotasChanged) == 0
+		len(d.BrokersChanged)+len(d.ConfigsChanged)+len(d.QuotasChanged)+len(d.FeaturesChanged) == 0
 }
 
 // Diff compares two images from end to end.
@@ -52,6 +54,7 @@ func Diff(from, to *Image) Delta {
 	}
 	d.configs(from, to, resources)
 	d.quotas(from, to, allQuotas(from, to))
+	d.features(from, to)
 	return d
 }
 
@@ -87,6 +90,19 @@ func (d *Delta) configs(from, to *Image, resources map[Resource]bool) {
 	for _, r := range slices.SortedFunc(maps.Keys(resources), compareResources) {
 		if !maps.Equal(from.Configs(r), to.Configs(r)) {
 			d.ConfigsChanged = append(d.ConfigsChanged, r)
+		}
+	}
+}
+
+func (d *Delta) features(from, to *Image) {
+	names := maps.Clone(from.features)
+	if names == nil {
+		names = map[string]int16{}
+	}
+	maps.Copy(names, to.features)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if from.Level(name) != to.Level(name) {
+			d.FeaturesChanged = append(d.FeaturesChanged, name)
 		}
 	}
 }

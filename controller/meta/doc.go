@@ -17,7 +17,7 @@
 //	1/openings/<node id>          how often the broker has raised the epochs of all that it leads
 //	1/deleted/<topic id>          a tombstone: this topic was deleted, these brokers may still hold its data
 //	1/producer-ids                the next producer id that was not handed out
-//	1/features/<name>             a finalized feature level
+//	1/features/<name>             the level that a feature was given; without it, the feature's default
 //
 // A topic id is written as Kafka shows it: 22 characters of URL-safe base64. A node id is 10 decimal digits.
 // "1" is the version of the layout; a key below it that is not listed here is ignored.

@@ -148,7 +148,7 @@ func (i *Image) Tombstones() iter.Seq[Tombstone] {
 	return func(yield func(Tombstone) bool) { i.tombstones.Ascend(yield) }
 }
 
-// Features are the finalized feature levels; read only.
+// Features are the feature levels that somebody has set; read only. Level knows the others too.
 func (i *Image) Features() map[string]int16 { return i.features }
 
 // Live is who holds a node id now.
