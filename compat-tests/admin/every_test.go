@@ -26,7 +26,7 @@ type rig struct {
 // called are the methods that the tests of this package call.
 func called() map[string]func(r *rig) {
 	all := map[string]func(r *rig){"SetTimeoutMillis": setTimeout, "Close": closeClient}
-	for _, class := range []map[string]func(r *rig){cluster(), topics(), configs(), offsets(), groups(), quotas(), transactions()} {
+	for _, class := range []map[string]func(r *rig){cluster(), leaders(), topics(), configs(), offsets(), groups(), quotas(), transactions()} {
 		for name, call := range class {
 			all[name] = call
 		}

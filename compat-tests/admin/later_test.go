@@ -31,13 +31,6 @@ func comesLater() map[string]feature {
 	add("delegation tokens come with SASL", tokens())
 	add("SCRAM users come with SASL", scrams())
 	add("share groups come later", shares())
-	add("replicas are moved once there are several brokers", moves())
-	add("features are finalized by the cluster itself so far", map[string]func(r *rig) error{
-		"UpdateFeatures": func(r *rig) error {
-			_, err := r.adm.UpdateFeatures(r.ctx, true, kadm.FeatureUpdate{Feature: "metadata.version", MaxVersionLevel: 1})
-			return err
-		},
-	})
 	all["DescribeACLs"] = feature{"there is no authorizer, as on a Kafka without one", "SECURITY_DISABLED", all["DescribeACLs"].call}
 	all["FindShareCoordinators"] = feature{"share groups come later", "INVALID_REQUEST", all["FindShareCoordinators"].call}
 	return all
@@ -98,31 +91,5 @@ func shares() map[string]func(r *rig) error {
 			return joined(r.adm.AlterShareGroupOffsets(r.ctx, "s", os))
 		},
 		"DeleteShareGroupOffsets": func(r *rig) error { return joined(r.adm.DeleteShareGroupOffsets(r.ctx, "s", "t")) },
-	}
-}
-
-func moves() map[string]func(r *rig) error {
-	set := kadm.TopicsSet{}
-	set.Add("t", 0)
-	dirs := kadm.AlterReplicaLogDirsReq{}
-	dirs.Add("/elsewhere", set)
-	return map[string]func(r *rig) error{
-		"ElectLeaders": func(r *rig) error { return joined(r.adm.ElectLeaders(r.ctx, kadm.ElectPreferredReplica, set)) },
-		"AlterPartitionAssignments": func(r *rig) error {
-			req := kadm.AlterPartitionAssignmentsReq{}
-			req.Assign("t", 0, []int32{1})
-			return joined(r.adm.AlterPartitionAssignments(r.ctx, req))
-		},
-		"AlterAllReplicaLogDirs": func(r *rig) error {
-			if _, err := r.adm.CreateTopic(r.ctx, 1, 1, nil, "t"); err != nil {
-				return err
-			}
-			all, err := r.adm.AlterAllReplicaLogDirs(r.ctx, dirs)
-			for _, answers := range all {
-				answers.Each(func(a kadm.AlterReplicaLogDirsResponse) { err = errors.Join(err, a.Err) })
-			}
-			return err
-		},
-		"AlterBrokerReplicaLogDirs": func(r *rig) error { return joined(r.adm.AlterBrokerReplicaLogDirs(r.ctx, 1, dirs)) },
 	}
 }
