@@ -86,6 +86,9 @@ type Buffers struct {
 type Inset struct {
 	At, Size int
 	Source   Source
+	// Begun says that the pieces right before are the source's too: they are no
+	// longer valid once it is asked for more.
+	Begun bool
 }
 
 // Source brings a part of a body while the body is written, so that an answer may

@@ -112,7 +112,9 @@ func (o *outbox) attach(call *Call, body *Buffers) {
 	}
 	for i := 0; i <= len(body.Pieces); i++ {
 		for ; len(insets) > 0 && insets[0].At == i; insets = insets[1:] {
-			o.insets = append(o.insets, Inset{At: len(o.pieces), Size: insets[0].Size, Source: insets[0].Source})
+			in := insets[0]
+			in.At = len(o.pieces)
+			o.insets = append(o.insets, in)
 		}
 		if i < len(body.Pieces) && len(body.Pieces[i]) > 0 {
 			o.pieces = append(o.pieces, body.Pieces[i])

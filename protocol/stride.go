@@ -104,6 +104,9 @@ func (o *outbox) addPieces(pieces [][]byte) error {
 
 // addInset adds all that an inset brings.
 func (o *outbox) addInset(in *Inset) error {
+	if in.Begun && o.stride.size > 0 {
+		o.stride.lent = append(o.stride.lent, in.Source)
+	}
 	for left := in.Size; left > 0; {
 		if o.file.socket != nil {
 			n, err := in.Source.Send(o.file.send)

@@ -155,7 +155,7 @@ func (f *fetch) assemble() {
 		pieces = append(pieces, f.body[from:c.at])
 		pieces = append(pieces, c.batches.Buffers()...)
 		if rest := c.batches.Rest(); rest > 0 {
-			insets = append(insets, protocol.Inset{At: len(pieces), Size: rest, Source: c.batches})
+			insets = append(insets, protocol.Inset{At: len(pieces), Size: rest, Source: c.batches, Begun: len(c.batches.Buffers()) > 0})
 		}
 		from = c.at
 	}
