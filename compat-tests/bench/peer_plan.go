@@ -225,7 +225,10 @@ func (p *peerRun) fresh(name string) (broker, string, error) {
 		return nil, "", err
 	}
 	b, err := newBroker(name, dir)
-	return b, dir, err
+	if err != nil {
+		return nil, "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return b, dir, nil
 }
 
 // warmUp loads a broker until it has used so much CPU time that code which is
