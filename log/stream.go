@@ -1,7 +1,5 @@
 package log
 
-import "github.com/mainstem/mainstem/log/vfs"
-
 // streamBytes is how much More gets at once, unless a batch is larger: what it
 // reads and checks is still in the processor's cache when it is sent.
 const streamBytes = 512 << 10
@@ -40,20 +38,3 @@ func (b *Batches) More() ([][]byte, error) {
 
 // Discard gives the memory back that Buffers or More returned last.
 func (b *Batches) Discard() { b.pinned.Clear() }
-
-// Send sends the next batch of a Stream by fn, if it is one that goes from its file
-// to a socket unread, see commitlog.Log.Send. It returns the batch's size, zero if
-// More has to get it. What Buffers and More returned stays valid until fn is called.
-// REQUIRES: Rest is not zero.
-func (b *Batches) Send(fn func(file vfs.Descriptor, from int64, n int) (int, error)) (int, error) {
-	at := b.places[b.done]
-	sent, err := b.store.log.Send(&b.pinned, at, fn)
-	if err != nil {
-		return 0, b.part.pinFailed(b.ends[b.done], err)
-	}
-	if !sent {
-		return 0, nil
-	}
-	b.done, b.rest = b.done+1, b.rest-int(at.Size)
-	return int(at.Size), nil
-}

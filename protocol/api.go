@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"context"
-	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -98,11 +97,6 @@ type Source interface {
 	// is not needed any more. An error ends the connection, since the client was
 	// promised more than there is.
 	More() ([][]byte, error)
-	// Send is More for what goes from a file to the socket unread: it calls send with
-	// the file, the position and the number of bytes, and returns how many were sent.
-	// It is zero if More has to be asked. Send says fs.ErrClosed of a file that was
-	// closed, and wants to be called again.
-	Send(send func(file syscall.Conn, from int64, n int) (int, error)) (int, error)
 	// Discard says that nothing of what More returned is needed any more.
 	Discard()
 }

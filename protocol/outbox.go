@@ -30,7 +30,6 @@ type outbox struct {
 	// insets stand between the pieces, At counted in these.
 	insets []Inset
 	stride stride
-	file   fileSender
 	// calls are those whose answers are in here; lens are the answers' sizes.
 	calls []*Call
 	lens  []int
@@ -107,9 +106,6 @@ func (o *outbox) attach(call *Call, body *Buffers) {
 	o.pieces = append(o.pieces, o.buf[o.cut:])
 	o.cut = len(o.buf)
 	insets := body.Insets
-	if len(insets) > 0 && o.file.socket == nil {
-		o.initFiles()
-	}
 	for i := 0; i <= len(body.Pieces); i++ {
 		for ; len(insets) > 0 && insets[0].At == i; insets = insets[1:] {
 			in := insets[0]

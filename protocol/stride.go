@@ -3,10 +3,8 @@ package protocol
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"slices"
-	"syscall"
 )
 
 const (
@@ -26,41 +24,6 @@ type stride struct {
 	pieces net.Buffers
 	size   int
 	lent   []Source // whose last pieces end in here
-}
-
-// fileSender is how parts of files go to the socket unread.
-type fileSender struct {
-	socket syscall.RawConn // nil if they cannot
-	send   func(file syscall.Conn, from int64, n int) (int, error)
-}
-
-// initFiles looks whether parts of files can be sent.
-func (o *outbox) initFiles() {
-	tcp, ok := o.conn.nc.(*net.TCPConn)
-	if !ok || !sendsFiles {
-		return
-	}
-	if raw, err := tcp.SyscallConn(); err == nil {
-		o.file = fileSender{socket: raw, send: o.sendFile}
-	}
-}
-
-// sendFile writes the stride, and sends a part of a file behind it.
-func (o *outbox) sendFile(file syscall.Conn, from int64, n int) (sent int, err error) {
-	if err := o.writeStride(); err != nil {
-		return 0, err
-	}
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return 0, fs.ErrClosed
-	}
-	for sent < n && err == nil {
-		var m int
-		m, err = sendFile(o.file.socket, raw, from+int64(sent), min(n-sent, strideBytes))
-		sent += m
-		o.conn.touch()
-	}
-	return sent, err
 }
 
 // writeStrides writes all pieces and what the insets bring, and notes every stride
@@ -108,19 +71,6 @@ func (o *outbox) addInset(in *Inset) error {
 		o.stride.lent = append(o.stride.lent, in.Source)
 	}
 	for left := in.Size; left > 0; {
-		if o.file.socket != nil {
-			n, err := in.Source.Send(o.file.send)
-			if err != nil {
-				return fmt.Errorf("%w: %w", errSource, err)
-			}
-			if n > left {
-				return fmt.Errorf("%w: %d bytes were to come, %d came", errSource, left, n)
-			}
-			if n > 0 {
-				left -= n
-				continue
-			}
-		}
 		if o.stride.size >= warmBytes || slices.Contains(o.stride.lent, in.Source) {
 			if err := o.writeStride(); err != nil {
 				return err

@@ -3,12 +3,8 @@ package protocol
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,46 +15,12 @@ type fakeSource struct {
 	parts  [][]byte
 	memory []byte
 	err    error // when no part is left
-	file   *os.File
-	closed bool // the file is found closed, once
 }
 
 func (s *fakeSource) Discard() {
 	for i := range s.memory {
 		s.memory[i] = 0xff
 	}
-}
-
-// Send sends the parts whose number is even, if there is a file.
-func (s *fakeSource) Send(send func(syscall.Conn, int64, int) (int, error)) (int, error) {
-	if s.file == nil || len(s.parts)%2 != 0 || len(s.parts) == 0 {
-		return 0, nil
-	}
-	part := s.parts[0]
-	s.parts = s.parts[1:]
-	if _, err := s.file.WriteAt(part, 77); err != nil {
-		return 0, err
-	}
-	if s.closed {
-		s.closed = false
-		gone, err := os.Open(s.file.Name())
-		if err != nil {
-			return 0, err
-		}
-		_ = gone.Close()
-		if n, err := send(gone, 77, len(part)); n != 0 || !errors.Is(err, fs.ErrClosed) {
-			return 0, fmt.Errorf("sent %d bytes of a closed file: %w", n, err)
-		}
-	}
-	n, err := send(s.file, 77, len(part))
-	if err != nil {
-		return 0, err
-	}
-	// What sits in the socket's queue is still the file's: a new one for the next part.
-	name := s.file.Name() + "x"
-	_ = s.file.Close()
-	s.file, err = os.Create(name)
-	return n, err
 }
 
 func (s *fakeSource) More() ([][]byte, error) {
@@ -73,7 +35,7 @@ func (s *fakeSource) More() ([][]byte, error) {
 }
 
 // streamed serves bodies of pieces and insets, and returns what a client is to get.
-func streamed(t *testing.T, insets [][]int, files bool) (*client, []byte) {
+func streamed(t *testing.T, insets [][]int) (*client, []byte) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	some := func(n int) []byte {
@@ -90,12 +52,6 @@ func streamed(t *testing.T, insets [][]int, files bool) (*client, []byte) {
 		body.Pieces = append(body.Pieces, piece)
 		want = append(want, piece...)
 		s := &fakeSource{err: errors.New("nothing is left")}
-		if files {
-			f, err := os.CreateTemp(t.TempDir(), "")
-			require.NoError(t, err)
-			s.file, s.closed = f, true
-			t.Cleanup(func() { _ = s.file.Close() })
-		}
 		total := 0
 		for _, n := range sizes {
 			s.parts = append(s.parts, some(n))
@@ -120,12 +76,10 @@ func TestSourcesBringTheirPartsWhileTheAnswerIsWritten(t *testing.T) {
 		{{strideBytes}, {3*strideBytes + 1, 2}, {strideBytes - 100, 100, 100}},
 		{{5000, 1, warmBytes - 5000, 12}, {3}, {2 * strideBytes}, {1}},
 	} {
-		for _, files := range []bool{false, true} {
-			c, want := streamed(t, insets, files)
-			correlation, got := c.receive()
-			require.Equal(t, int32(7), correlation)
-			require.True(t, bytes.Equal(want, got), "%v, files %v", insets, files)
-		}
+		c, want := streamed(t, insets)
+		correlation, got := c.receive()
+		require.Equal(t, int32(7), correlation)
+		require.True(t, bytes.Equal(want, got), "%v", insets)
 	}
 }
 

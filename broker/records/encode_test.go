@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 	"time"
 
@@ -158,8 +157,6 @@ func (p pieces) Size() int         { return len(bytes.Join(p, nil)) }
 func (p pieces) Release()          {}
 func (p pieces) Rest() int         { return 0 }
 func (p pieces) Discard()          {}
-
-func (p pieces) Send(func(syscall.Conn, int64, int) (int, error)) (int, error) { return 0, nil }
 
 func (p pieces) More() ([][]byte, error) { panic("nothing is left") }
 

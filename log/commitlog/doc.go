@@ -43,9 +43,7 @@
 //     and into the ring.
 //   - A block of the ring that holds unwritten bytes does not leave it. A block that a reader holds is not reused.
 //   - Poison is final. A poisoned log never marks itself clean.
-//   - A file is recycled or removed only after the manifest without it is durable and its last reader is gone; one of which parts
-//     were sent from where they lie is removed, and after a crash none is recycled.
-//   - What goes out without being checked was checked and written by this process: see send.go.
+//   - A file is recycled or removed only after the manifest without it is durable and its last reader is gone.
 //   - Disk space for frames is taken when a segment is prepared and at no other time.
 //
 // # Lock order

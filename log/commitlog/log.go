@@ -25,7 +25,6 @@ type Log struct {
 	manifest atomic.Pointer[manifest]
 	set      atomic.Pointer[segmentSet]
 	ring     *ring
-	opened   LSN   // what lies behind it was placed since this opening.
 	usable   int64 // bytes of the ring that may be unwritten or reserved.
 
 	// What committers and readers see, stored after OnCommit returned.
@@ -88,7 +87,7 @@ type Log struct {
 
 // counters count what happened.
 type counters struct {
-	groups, syncs, bytes, frames, ringHits, diskReads, sent atomic.Uint64
+	groups, syncs, bytes, frames, ringHits, diskReads atomic.Uint64
 }
 
 // wakeups are the signals to the two goroutines of the log; a signal that is already there is enough.
@@ -211,9 +210,6 @@ func (l *Log) closeFiles() error {
 	}
 	for _, s := range append(l.recyclable, l.unreferenced...) {
 		errs = append(errs, s.closeFile())
-		if s.sent.Load() && !l.o.ReadOnly { // Else the next opening would recycle it.
-			errs = append(errs, l.fs.Remove(l.path(s.name)))
-		}
 	}
 	if l.lock != nil {
 		errs = append(errs, l.lock.Close())
@@ -226,7 +222,7 @@ func (l *Log) Stats() Stats {
 	s := Stats{
 		Next: l.Next(), Written: l.Written(), Durable: l.Durable(),
 		Groups: l.counts.groups.Load(), Syncs: l.counts.syncs.Load(), BytesWritten: l.counts.bytes.Load(),
-		FramesPlaced: l.counts.frames.Load(), RingHits: l.counts.ringHits.Load(), DiskReads: l.counts.diskReads.Load(), Sent: l.counts.sent.Load(),
+		FramesPlaced: l.counts.frames.Load(), RingHits: l.counts.ringHits.Load(), DiskReads: l.counts.diskReads.Load(),
 	}
 	set := l.set.Load()
 	s.Segments = len(set.list)

@@ -24,7 +24,6 @@ func (o *Options) fill() error {
 	setDefault(&o.MinFree, 64<<20)
 	setDefault(&o.AsyncDelay, 500*time.Millisecond)
 	setDefault(&o.AsyncBytes, 4<<20)
-	setDefault(&o.FreshBytes, 4<<30)
 	o.SegmentBytes = alignUp(o.SegmentBytes, pageSize)
 	switch {
 	case o.FS == nil || o.Dir == "":
@@ -199,10 +198,9 @@ func (l *Log) tidy() error {
 	return nil
 }
 
-// stray returns a segment's file that the manifest does not name, if it can be recycled. After a crash none can: its pages may still
-// sit in the queue of a socket, see Send.
+// stray returns a segment's file that the manifest does not name, if it can be recycled.
 func (l *Log) stray(name string) *segment {
-	if !isSegmentName(name) || len(l.recyclable) == maxRecyclable || !l.wasClean {
+	if !isSegmentName(name) || len(l.recyclable) == maxRecyclable {
 		return nil
 	}
 	info, err := l.fs.Stat(l.path(name))

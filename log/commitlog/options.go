@@ -24,9 +24,6 @@ type Options struct {
 	MinFree        int64 // disk space that is left to others: below it clients are refused; 64 MiB, negative is none.
 	MaxUnindexed   int   // sealed segments that may lack an index before appends wait at the roll; 0 is no bound.
 
-	// FreshBytes is how much of the log's end Send takes from files unread; 4 GiB, negative is nothing.
-	FreshBytes int64
-
 	AsyncDelay time.Duration // the longest time that Written bytes stay unsynced; 500 ms.
 	AsyncBytes int           // the most bytes that stay unsynced; 4 MiB.
 
@@ -89,6 +86,5 @@ type Stats struct {
 	BytesWritten           uint64 // frames, padding included.
 	FramesPlaced           uint64
 	RingHits, DiskReads    uint64 // places read from memory and from disk.
-	Sent                   uint64 // places sent from their file without being read.
 	Refused                error  // why clients are refused, nil if they are not.
 }

@@ -140,7 +140,7 @@ func (l *Log) free() {
 	l.mu.Unlock()
 	for _, s := range segs {
 		l.mu.Lock()
-		keep := len(l.recyclable) < maxRecyclable && s.space() == l.o.SegmentBytes && s.kind == kindFrames && !s.sent.Load()
+		keep := len(l.recyclable) < maxRecyclable && s.space() == l.o.SegmentBytes && s.kind == kindFrames
 		l.mu.Unlock()
 		err := s.closeFile() // It may be open for reading only.
 		if keep {

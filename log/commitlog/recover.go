@@ -67,7 +67,6 @@ func (l *Log) Recover(fn func(Frame) error) error {
 func (l *Log) start() error {
 	l.mu.Lock()
 	l.accept = true
-	l.opened = l.nextLocked()
 	l.mu.Unlock()
 	if err := l.keepFirst(); err != nil {
 		return err

@@ -23,7 +23,6 @@ type segment struct {
 	refs atomic.Int32
 	file atomic.Pointer[fileHandle]
 	end  atomic.Int64 // position behind the last frame that is placed.
-	sent atomic.Bool  // parts of the file were sent from where they lie, see Send.
 
 	// Guarded by Log.mu.
 	frames    int

@@ -67,9 +67,6 @@ type File interface {
 	Name() string
 }
 
-// Descriptor is a File that lends the system's descriptor of it: those of OS do.
-type Descriptor = syscall.Conn
-
 // Info describes a file or directory.
 type Info struct {
 	Size  int64
