@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -10,13 +11,18 @@ import (
 // it, reports it by OnCommit, and releases those who waited. Meanwhile the next group fills. The role goes to
 //
 //   - whoever waits when nobody has it: a lone caller appends, writes and syncs without another goroutine;
-//   - the first of those who wait for the next group, handed over right after the sync, before OnCommit;
+//   - the first of those who wait for the next group, handed over after those of this one were released; it lets them go first, since
+//     while it sits in the sync they could not run on its processor, and their next requests may still join the group;
 //   - the background writer, for groups that nobody waits for.
 //
 // A failed write or sync poisons the log: everybody who waits gets the error, and nothing is written any more.
 
 // maxMergedTouches bounds what one report of groups that were joined lists.
 const maxMergedTouches = 1024
+
+// longReport is how many partitions a report may list for the role to be handed over after it: the next write need not wait for a longer
+// one.
+const longReport = 256
 
 // wake is what a waiter is told.
 type wake uint8
@@ -63,6 +69,9 @@ func (l *Log) Commit(upto LSN, need Durability) error {
 		if w != nil {
 			leading = <-w.wake == wakeLead
 			l.waiterPool.Put(w)
+			if leading {
+				runtime.Gosched()
+			}
 		}
 	}
 	return nil
@@ -298,8 +307,8 @@ func (l *Log) mergeUnsyncedLocked() {
 	l.recycleGroupLocked(g)
 }
 
-// reportSynced tells the owner what is durable now and releases those who waited for that. The role is handed over before that, so
-// that the next write starts at once; the lock keeps the reports in order. It returns with mu held.
+// reportSynced tells the owner what is durable now, releases those who waited for that, and hands the role over, before a long report
+// even sooner; the lock keeps the reports in order. It returns with mu held.
 func (l *Log) reportSynced(upto LSN, need Durability) (kept bool) {
 	l.notifying.Lock()
 	defer l.notifying.Unlock()
@@ -309,7 +318,9 @@ func (l *Log) reportSynced(upto LSN, need Durability) (kept bool) {
 	l.unsynced, l.unsyncedBytes, l.syncDue = l.unsynced[:0], 0, false
 	end := groups[len(groups)-1].lsn()
 	l.durableLSN = end
-	if kept = !l.reachedLocked(upto, need); !kept {
+	kept = !l.reachedLocked(upto, need)
+	owed := !kept && !long(groups)
+	if !kept && !owed {
 		l.handOverLocked()
 	}
 	l.mu.Unlock()
@@ -322,6 +333,9 @@ func (l *Log) reportSynced(upto LSN, need Durability) (kept bool) {
 	l.durable.Store(uint64(end))
 	l.mu.Lock()
 	l.releaseLocked()
+	if owed {
+		l.handOverLocked()
+	}
 	for _, g := range groups {
 		if g.last {
 			l.sealing = append(l.sealing, g.seg)
@@ -331,4 +345,13 @@ func (l *Log) reportSynced(upto LSN, need Durability) (kept bool) {
 	}
 	l.reporting = groups[:0]
 	return kept
+}
+
+// long reports whether the report of groups takes long.
+func long(groups []*group) bool {
+	n := 0
+	for _, g := range groups {
+		n += len(g.touched)
+	}
+	return n > longReport
 }

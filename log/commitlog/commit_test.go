@@ -3,6 +3,7 @@ package commitlog
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -115,10 +116,11 @@ func TestEveryCommitFollowsASyncThatBeganAfterItsWrite(t *testing.T) {
 	fs := errorfs.New(vfs.NewMem(1))
 	var writes, syncs atomic.Int64 // Numbers of the last write, and of the last write before the last sync began.
 	fs.Watch(func(op errorfs.Op) {
-		switch op.Kind {
-		case errorfs.Write:
+		switch {
+		case op.Path != "data/"+segmentName(1): // The keeper prepares the next one meanwhile.
+		case op.Kind == errorfs.Write:
 			writes.Store(op.Off + op.Len)
-		case errorfs.SyncData:
+		case op.Kind == errorfs.SyncData:
 			syncs.Store(writes.Load())
 		}
 	})
@@ -350,4 +352,67 @@ func TestWhileOneSyncRunsTheNextGroupFills(t *testing.T) {
 		fs.Watch(nil)
 		require.NoError(t, l.Close())
 	})
+}
+
+// TestTheNextSyncBeginsAfterAShortReportAndDuringALongOne has somebody wait for the role while the first sync runs.
+func TestTheNextSyncBeginsAfterAShortReportAndDuringALongOne(t *testing.T) {
+	for _, partitions := range []int{1, longReport + 1} {
+		t.Run(fmt.Sprint(partitions), func(t *testing.T) {
+			fs := errorfs.New(vfs.NewMem(1))
+			o := smallOptions(fs)
+			o.SegmentBytes, o.RingBytes = 1<<20, 1<<20
+			began := make(chan struct{})
+			reported := false
+			o.OnCommit = func(Commit) {
+				switch {
+				case reported:
+				case partitions > longReport:
+					<-began
+				default:
+					for range 1000 {
+						runtime.Gosched()
+					}
+					select {
+					case <-began:
+						t.Error("the next sync has begun before the report")
+					default:
+					}
+				}
+				reported = true
+			}
+			l, _ := reopen(t, o)
+			var second sync.WaitGroup
+			syncs := 0
+			fs.Watch(func(op errorfs.Op) {
+				if op.Kind != errorfs.SyncData {
+					return
+				}
+				if syncs++; syncs == 2 {
+					close(began)
+					return
+				}
+				second.Go(func() {
+					if _, err := appendBatch(l, PartitionID{Partition: -1}, 0, 100); err != nil {
+						t.Error(err)
+					}
+				})
+				for waiting := 0; waiting == 0; runtime.Gosched() {
+					l.mu.Lock()
+					waiting = len(l.waiters)
+					l.mu.Unlock()
+				}
+			})
+			for i := range partitions {
+				h := Header{Kind: Data, ID: PartitionID{Partition: int32(i)}, OffsetCount: 1}
+				_, err := place(l, h, Synced, &Tag{Owner: "p"}, testBatch(0, 1, 1, 100, 0))
+				require.NoError(t, err)
+			}
+			require.NoError(t, l.Commit(l.Next(), Synced))
+			second.Wait()
+			fs.Watch(nil)
+			require.True(t, reported)
+			require.Equal(t, 2, syncs)
+			require.NoError(t, l.Close())
+		})
+	}
 }
