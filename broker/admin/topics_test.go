@@ -145,14 +145,16 @@ func TestEveryTopicConfigIsStoredAndShown(t *testing.T) {
 	assert.Equal(t, int16(40), w.codes(createRequest(newTopicSpec{"no", 1, 1, map[string]string{"remote.storage.enable": "true"}}))["no"])
 }
 
-func TestInternalConfigsAreNotShown(t *testing.T) {
+func TestInternalConfigsAreShownWhereTheyAreSetOnly(t *testing.T) {
 	w := newWorld(t, "")
 	resp := w.ask(createRequest(newTopicSpec{"t", 1, 1, map[string]string{"internal.segment.bytes": "1000"}})).(*kmsg.CreateTopicsResponse)
 	require.Zero(t, resp.Topics[0].ErrorCode)
 	for _, c := range resp.Topics[0].Configs {
 		assert.False(t, strings.HasPrefix(c.Name, "internal."), c.Name)
 	}
-	assert.NotContains(t, w.configsOf(kmsg.ConfigResourceTypeTopic, "t"), "internal.segment.bytes")
+	assert.Equal(t, "1000", *w.configsOf(kmsg.ConfigResourceTypeTopic, "t")["internal.segment.bytes"].Value)
+	require.Zero(t, w.codes(createRequest(newTopicSpec{"plain", 1, 1, nil}))["plain"])
+	assert.NotContains(t, w.configsOf(kmsg.ConfigResourceTypeTopic, "plain"), "internal.segment.bytes")
 	assert.Equal(t, 1000, w.live.Topic(w.store.Image().Topic("t").Configs).SegmentBytes)
 }
 

@@ -93,22 +93,26 @@ func groupLimits(get func(string) value) []error {
 	return errs
 }
 
-// ranges checks the configs named prefix + group config against the broker's bounds.
+// ranges checks the configs named prefix + group config against the broker's bounds, in Kafka's words.
 func ranges(prefix string, get, bound func(string) value) []error {
 	var errs []error
+	wrong := func(name, relation, other string, limit value) {
+		reason := fmt.Sprintf("%s must be %s %s=%s", name, relation, other, limit.text)
+		errs = append(errs, &ValueError{Name: name, Value: get(name).text, Reason: reason})
+	}
 	for _, r := range groupRanges {
 		name := prefix + r.name
-		v := get(name)
-		if r.least != "" && v.num < bound(r.least).num {
-			errs = append(errs, &ValueError{Name: name, Value: v.text, Reason: "must be at least " + r.least + "=" + bound(r.least).text})
+		if r.least != "" && get(name).num < bound(r.least).num {
+			wrong(name, "greater than or equal to", r.least, bound(r.least))
 		}
-		if v.num > bound(r.most).num {
-			errs = append(errs, &ValueError{Name: name, Value: v.text, Reason: "must be at most " + r.most + "=" + bound(r.most).text})
+		if get(name).num > bound(r.most).num {
+			wrong(name, "less than or equal to", r.most, bound(r.most))
 		}
 	}
 	for _, s := range sessions {
-		if get(prefix+s[0]).num <= get(prefix+s[1]).num {
-			errs = append(errs, &ValueError{Name: prefix + s[0], Value: get(prefix + s[0]).text, Reason: "must be longer than " + prefix + s[1] + "=" + get(prefix+s[1]).text})
+		session, interval := prefix+s[0], prefix+s[1]
+		if get(session).num <= get(interval).num {
+			wrong(session, "greater than", interval, get(interval))
 		}
 	}
 	return errs

@@ -34,7 +34,7 @@ type Def struct {
 	// Synonyms are the broker configs that stand in for this one, the most
 	// important first. For a broker config they include its own name.
 	Synonyms []string
-	// Hidden configs are honoured but never listed.
+	// Hidden configs are honoured, but not listed where they have their default.
 	Hidden bool
 	// Doc is one sentence about the config.
 	Doc string

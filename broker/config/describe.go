@@ -167,7 +167,7 @@ func synonym(name, v string, source kmsg.ConfigSource, sensitive bool) Synonym {
 	return y
 }
 
-// DescribeTopic lists a topic's configs.
+// DescribeTopic lists a topic's configs; the hidden ones only if the topic sets them.
 func (l *Live) DescribeTopic(overrides map[string]string) []Entry {
 	s := l.current.Load()
 	entries := make([]Entry, 0, len(TopicDefs()))
@@ -181,6 +181,11 @@ func (l *Live) DescribeTopic(overrides map[string]string) []Entry {
 			below = s.layers(base, d.Synonyms, false)
 		}
 		entries = append(entries, overlay(d, overrides, topicFallback(s, d), sourceTopic, below))
+	}
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
+		if d := TopicDef(name); d != nil && d.Hidden {
+			entries = append(entries, overlay(d, overrides, d.Default, sourceTopic, nil))
+		}
 	}
 	return entries
 }
@@ -254,12 +259,13 @@ func (l *Live) CreatedTopic(overrides map[string]string) []kmsg.CreateTopicsResp
 	rows := l.DescribeTopic(overrides)
 	configs := make([]kmsg.CreateTopicsResponseTopicConfig, 0, len(rows))
 	for _, e := range rows {
-		if e.Name == DurabilityName && e.Source != sourceTopic {
+		d := TopicDef(e.Name)
+		if d.Hidden || d.Name == DurabilityName && e.Source != sourceTopic {
 			continue
 		}
 		c := kmsg.NewCreateTopicsResponseTopicConfig()
 		c.Name, c.Value, c.Source = e.Name, e.Value, int8(e.Source)
-		if d := TopicDef(e.Name); e.Source != sourceTopic {
+		if e.Source != sourceTopic {
 			c.Source = int8(s.strongest(d.Synonyms))
 		}
 		configs = append(configs, c)

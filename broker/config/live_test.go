@@ -242,7 +242,7 @@ func TestTopicChangesThatAreRefused(t *testing.T) {
 	assert.ErrorContains(t, l.ValidateTopic(map[string]string{"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "4"}), "at most")
 	assert.NoError(t, l.ValidateTopic(map[string]string{"internal.segment.bytes": "100"}))
 	assert.ErrorIs(t, l.ValidateGroup(map[string]string{"x": "1"}), ErrUnknown)
-	assert.ErrorContains(t, l.ValidateGroup(map[string]string{"consumer.session.timeout.ms": "1"}), "at least")
+	assert.ErrorContains(t, l.ValidateGroup(map[string]string{"consumer.session.timeout.ms": "1"}), "greater than or equal to")
 	assert.ErrorIs(t, ValidateClientMetrics(map[string]string{"x": "1"}), ErrUnknown)
 	assert.Error(t, ValidateClientMetrics(map[string]string{"match": "client_id=["}))
 	assert.NoError(t, ValidateClientMetrics(map[string]string{"match": "client_id=a.*, client_source_port=1"}))

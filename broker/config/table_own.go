@@ -34,7 +34,7 @@ var ownTopicRows = []row{
 	{DurabilityName, stringT, "fsync", clusterWide, oneOf("fsync", "async"), "What an acknowledged record survives: fsync a power loss, async a killed process only."},
 }
 
-// hiddenTopicRows are accepted for a topic and never listed, as in Kafka.
+// hiddenTopicRows are accepted for a topic and listed where it sets them only, as in Kafka.
 var hiddenTopicRows = []row{
 	{"internal.segment.bytes", intT, null, clusterWide, atLeast(14), "segment.bytes without its lower bound, for tests."},
 }

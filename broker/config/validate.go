@@ -19,8 +19,8 @@ const (
 
 // Reasons for which a change is refused, besides a ValueError.
 var (
-	// ErrNotDynamic means that the config changes with a restart only.
-	ErrNotDynamic = errors.New("cannot be changed while the broker runs; set it in server.properties and restart")
+	// ErrNotDynamic means that the config changes with a restart only. Tools look for Kafka's words.
+	ErrNotDynamic = errors.New("Cannot update these configs dynamically") //nolint:staticcheck,revive // Kafka begins it so.
 	// ErrPerBroker means that the config cannot be set for all brokers at once.
 	ErrPerBroker = errors.New("cannot be set for all brokers at once; name a broker")
 	// ErrClusterOnly means that the config cannot be set for one broker.
@@ -44,14 +44,14 @@ func checkDynamic(name, raw string, scope Scope) error {
 			return fmt.Errorf("%s %w", name, ErrPerBroker)
 		}
 		if base.Mode == ReadOnly && !limitOfListener(base.Name) {
-			return fmt.Errorf("%s %w", name, ErrNotDynamic)
+			return notDynamic(name)
 		}
 		_, err := base.parse(raw)
 		return err
 	}
 	switch {
 	case d.Mode == ReadOnly:
-		return fmt.Errorf("%s %w", name, ErrNotDynamic)
+		return notDynamic(name)
 	case d.Mode == PerListener:
 		return fmt.Errorf("%s %w", name, ErrPerListener)
 	case d.Mode == PerBroker && scope == AllBrokers:
@@ -61,6 +61,10 @@ func checkDynamic(name, raw string, scope Scope) error {
 	}
 	_, err := d.parse(raw)
 	return err
+}
+
+func notDynamic(name string) error {
+	return fmt.Errorf("%w: [%s]. Set it in server.properties and restart", ErrNotDynamic, name)
 }
 
 // limitOfListener are the configs that a listener may have of its own besides

@@ -235,11 +235,6 @@ func (f *fetch) read(pt *part, row *fetchRow) error {
 	if pt.view.Diverging {
 		return nil
 	}
-	// Kafka looks at the topic's setting, not into its batches: clients of these
-	// versions may know the codec all the same.
-	if f.req.Version < 10 && pt.p.Topic().Config().CompressionType == "zstd" {
-		return kerr.UnsupportedCompressionType
-	}
 	if pt.at.Offset >= pt.view.Upto || !f.admit() {
 		return nil
 	}
