@@ -98,7 +98,7 @@ func TestAnswersAreThoseOfKafka(t *testing.T) {
 		}
 	}
 	require.NoError(t, lines.Err())
-	require.Equal(t, 294, n)
+	require.Equal(t, 300, n)
 }
 
 func (e *exchange) decode(t *testing.T) (kmsg.Request, kmsg.Response) {

@@ -89,6 +89,8 @@ func (h *Handlers) APIs() []protocol.API {
 		{Key: int16(kmsg.CreateTopics), Min: 2, Max: 7, Submit: writes(h.createTopics)},
 		{Key: int16(kmsg.DeleteTopics), Min: 1, Max: 6, Submit: writes(h.deleteTopics)},
 		{Key: int16(kmsg.DescribeACLs), Min: 1, Max: 3, Submit: reads(h.describeAcls)},
+		{Key: int16(kmsg.CreateACLs), Min: 1, Max: 3, Submit: reads(h.createAcls)},
+		{Key: int16(kmsg.DeleteACLs), Min: 1, Max: 3, Submit: reads(h.deleteAcls)},
 		{Key: int16(kmsg.DescribeConfigs), Min: 1, Max: 4, MaxBytes: 2 << 20, Submit: reads(h.describeConfigs)},
 		{Key: int16(kmsg.AlterConfigs), Max: 2, Submit: writes(h.alterConfigs)},
 		{Key: int16(kmsg.AlterReplicaLogDirs), Min: 1, Max: 2, Submit: reads(h.alterReplicaLogDirs)},

@@ -27,11 +27,12 @@ func comesLater() map[string]feature {
 			all[name] = feature{reason, notAdvertised, call}
 		}
 	}
-	add("access control lists come with the authorizer", acls())
 	add("delegation tokens come with SASL", tokens())
 	add("SCRAM users come with SASL", scrams())
 	add("share groups come later", shares())
-	all["DescribeACLs"] = feature{"there is no authorizer, as on a Kafka without one", "SECURITY_DISABLED", all["DescribeACLs"].call}
+	for name, call := range acls() {
+		all[name] = feature{"there is no authorizer, as on a Kafka without one", "SECURITY_DISABLED", call}
+	}
 	all["FindShareCoordinators"] = feature{"share groups come later", "INVALID_REQUEST", all["FindShareCoordinators"].call}
 	return all
 }
@@ -41,7 +42,10 @@ func acls() map[string]func(r *rig) error {
 	return map[string]func(r *rig) error{
 		"CreateACLs": func(r *rig) error {
 			one := kadm.NewACLs().Topics("t").Allow("User:a").AllowHosts("*").Operations(kadm.OpRead)
-			_, err := r.adm.CreateACLs(r.ctx, one)
+			got, err := r.adm.CreateACLs(r.ctx, one)
+			for _, answer := range got {
+				err = errors.Join(err, answer.Err)
+			}
 			return err
 		},
 		"DescribeACLs": func(r *rig) error {
@@ -51,7 +55,13 @@ func acls() map[string]func(r *rig) error {
 			}
 			return err
 		},
-		"DeleteACLs": func(r *rig) error { return joined(r.adm.DeleteACLs(r.ctx, every)) },
+		"DeleteACLs": func(r *rig) error {
+			got, err := r.adm.DeleteACLs(r.ctx, every)
+			for _, answer := range got {
+				err = errors.Join(err, answer.Err)
+			}
+			return err
+		},
 	}
 }
 
