@@ -59,8 +59,13 @@ func (c *commits) snapshot(group string) map[int32]int64 {
 func (c *commits) check(ctx context.Context, adm *kadm.Client, group string) error {
 	before := c.snapshot(group)
 	got, err := adm.FetchOffsets(ctx, group)
-	if err != nil {
-		return fmt.Errorf("fetch offsets of %s: %w", group, err)
+	for err != nil { // The client may find more than one connection cut by the kill.
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("fetch offsets of %s: %w", group, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+		got, err = adm.FetchOffsets(ctx, group)
 	}
 	for p, acked := range before {
 		if o, ok := got.Lookup("grouped", p); !ok || o.At < acked {
