@@ -136,6 +136,9 @@ func (l *Log) sealFilled() error {
 // provide sees to it that a segment waits behind the current one, that the reserve is there, and that others find disk space. What it
 // cannot do is why clients are refused.
 func (l *Log) provide() error {
+	if l.reserveUsers.Load() > 0 {
+		return fmt.Errorf("restore reserve: it is in use: %w", ErrDiskFull) // They wake the keeper again; until then the room is theirs.
+	}
 	if err := l.restoreReserve(); err != nil {
 		return l.provideSmall(err)
 	}
@@ -211,16 +214,20 @@ func (l *Log) Seal() error {
 }
 
 // WithReserve runs fn, which writes files. If it meets a full disk, the reserve file is removed and fn runs once more; the reserve
-// comes back when there is room.
+// comes back when there is room and nobody uses it.
 func (l *Log) WithReserve(fn func() error) error {
 	err := fn()
 	if err == nil || !vfs.IsNoSpace(err) || l.o.ReadOnly {
 		return err
 	}
+	l.reserveUsers.Add(1)
+	defer func() {
+		l.reserveUsers.Add(-1)
+		l.wakeKeeper()
+	}()
 	if rerr := l.fs.Remove(l.path(reserveName)); rerr != nil {
 		return err // The first error is the one to tell, also when the reserve was used up before.
 	}
-	l.wakeKeeper()
 	return fn()
 }
 

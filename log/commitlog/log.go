@@ -30,6 +30,7 @@ type Log struct {
 	// What committers and readers see, stored after OnCommit returned.
 	written, durable, next atomic.Uint64
 	counts                 counters
+	reserveUsers           atomic.Int32 // who has taken the reserve away and writes into its room.
 	waiterPool             sync.Pool
 	buffers                bufferPools
 	files                  openFiles
