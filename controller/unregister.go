@@ -20,7 +20,7 @@ func (c *Client) UnregisterBroker(ctx context.Context, id int32) error {
 			return nil, nil, nil // By an attempt whose answer was lost.
 		}
 		if b == nil {
-			return nil, nil, refuse(kerr.BrokerIDNotRegistered, "Broker %d is not registered.", id)
+			return nil, nil, refuse(kerr.BrokerIDNotRegistered, "Broker ID %d is not currently registered.", id)
 		}
 		if _, held := image.Live(id); held || !b.Fenced {
 			return nil, nil, refuse(kerr.InvalidRequest, "Broker %d is alive; stop it first. A living broker would go on without serving anybody.", id)
