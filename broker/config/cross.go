@@ -97,8 +97,7 @@ func groupLimits(get func(string) value) []error {
 func ranges(prefix string, get, bound func(string) value) []error {
 	var errs []error
 	wrong := func(name, relation, other string, limit value) {
-		reason := fmt.Sprintf("%s must be %s %s=%s", name, relation, other, limit.text)
-		errs = append(errs, &ValueError{Name: name, Value: get(name).text, Reason: reason})
+		errs = append(errs, &RelationError{Name: name, Value: get(name).text, Relation: relation, Other: other, Another: limit.text})
 	}
 	for _, r := range groupRanges {
 		name := prefix + r.name

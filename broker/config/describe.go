@@ -260,7 +260,7 @@ func (l *Live) CreatedTopic(overrides map[string]string) []kmsg.CreateTopicsResp
 	configs := make([]kmsg.CreateTopicsResponseTopicConfig, 0, len(rows))
 	for _, e := range rows {
 		d := TopicDef(e.Name)
-		if d.Hidden || d.Name == DurabilityName && e.Source != sourceTopic {
+		if d.Name == DurabilityName && e.Source != sourceTopic {
 			continue
 		}
 		c := kmsg.NewCreateTopicsResponseTopicConfig()

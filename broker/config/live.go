@@ -157,8 +157,8 @@ func (l *Live) build(cluster, own map[string]string) (*snapshot, error) {
 	for {
 		dropped := false
 		for _, err := range crossChecks(s.lookup) {
-			var v *ValueError
-			if errors.As(err, &v) && s.drop(v.Name) {
+			var v interface{ setting() string }
+			if errors.As(err, &v) && s.drop(v.setting()) {
 				errs = append(errs, fmt.Errorf("stored %w", err))
 				dropped = true
 			}

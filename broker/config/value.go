@@ -21,6 +21,21 @@ type ValueError struct {
 	Name, Value, Reason string
 }
 
+// RelationError tells that two settings do not go together, in Kafka's words (GroupConfig), which tools look for.
+type RelationError struct {
+	Name, Value    string
+	Relation       string // such as "greater than"
+	Other, Another string // the other setting and its value
+}
+
+func (e *ValueError) setting() string    { return e.Name }
+func (e *RelationError) setting() string { return e.Name }
+
+// Error names both settings and their values.
+func (e *RelationError) Error() string {
+	return fmt.Sprintf("%s must be %s %s (%s), and is %s", e.Name, e.Relation, e.Other, e.Another, e.Value)
+}
+
 // Error names key, value and what was expected.
 func (e *ValueError) Error() string {
 	v := e.Value
