@@ -20,7 +20,7 @@ const (
 // Reasons for which a change is refused, besides a ValueError.
 var (
 	// ErrNotDynamic means that the config changes with a restart only. Tools look for Kafka's words.
-	ErrNotDynamic = errors.New("Cannot update these configs dynamically") //nolint:staticcheck,revive // Kafka begins it so.
+	ErrNotDynamic = errors.New("Cannot update these configs dynamically") //nolint:staticcheck // Kafka begins it so.
 	// ErrPerBroker means that the config cannot be set for all brokers at once.
 	ErrPerBroker = errors.New("cannot be set for all brokers at once; name a broker")
 	// ErrClusterOnly means that the config cannot be set for one broker.
