@@ -221,14 +221,15 @@ func (l *Log) WithReserve(fn func() error) error {
 		return err
 	}
 	l.reserveUsers.Add(1)
-	defer func() {
-		l.reserveUsers.Add(-1)
+	rerr := l.fs.Remove(l.path(reserveName))
+	if rerr == nil {
+		err = fn()
+	} // Else the first error is the one to tell, also when the reserve was used up before.
+	l.reserveUsers.Add(-1)
+	if rerr == nil {
 		l.wakeKeeper()
-	}()
-	if rerr := l.fs.Remove(l.path(reserveName)); rerr != nil {
-		return err // The first error is the one to tell, also when the reserve was used up before.
 	}
-	return fn()
+	return err
 }
 
 // restoreReserve makes the reserve file, if it is not there or smaller than it should be. If there is no room for all of it, it takes
