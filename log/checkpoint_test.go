@@ -34,9 +34,11 @@ func emptied(t *testing.T) (o log.Options, id log.PartitionID, end int64) {
 	fill(empty, 300, 0)
 	fill(other, 600, 0)
 	fill(other, 600, 10)
-	before := s.Stats().Segments
-	require.NoError(t, s.Retain(time.Now(), func(*log.Partition) log.Retention { return log.Retention{} }))
-	require.Eventually(t, func() bool { return s.Stats().Segments <= 2 && s.Stats().Segments < before }, 30*time.Second, time.Millisecond)
+	// Segments may have been freed before this pass, and the last ones only by the next.
+	require.Eventually(t, func() bool {
+		require.NoError(t, s.Retain(time.Now(), func(*log.Partition) log.Retention { return log.Retention{} }))
+		return s.Stats().Segments <= 2
+	}, 30*time.Second, 10*time.Millisecond)
 	id, end = empty.ID(), empty.End()
 	require.NoError(t, s.Close())
 	return o, id, end
