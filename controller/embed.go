@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/config"
@@ -20,6 +21,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3compactor"
 	"go.etcd.io/etcd/server/v3/features"
+	"go.etcd.io/etcd/server/v3/lease"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -42,9 +44,12 @@ const (
 	electionRetry   = 5 * time.Millisecond
 )
 
-// shrinkWAL sets the size of etcd's preallocated log files, of which there are two at any time: 64 MB each would be half of what an
-// idle broker may take. etcd has no option for it, so it is set once, before the first server of the process starts.
-var shrinkWAL = sync.OnceFunc(func() { wal.SegmentSizeBytes = walSegmentBytes })
+// tune sets what etcd has no option for, once, before the first server of the process starts: the size of its preallocated log
+// files, of which there are two at any time (64 MB each would be half of what an idle broker may take), and how often it wakes.
+var tune = sync.OnceFunc(func() {
+	wal.SegmentSizeBytes = walSegmentBytes
+	calm()
+})
 
 // embedded is an etcd server of one member inside this process. It listens nowhere: its client calls it directly.
 type embedded struct {
@@ -85,7 +90,7 @@ func hasWAL(dir string) (bool, error) {
 
 // startEmbedded starts etcd and waits until it serves.
 func startEmbedded(ctx context.Context, o *Options) (*embedded, error) {
-	shrinkWAL()
+	tune()
 	dir := etcdDir(o.Dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("start embedded etcd: %w", err)
@@ -194,9 +199,9 @@ func (e *embedded) config(dir string, o *Options) (config.ServerConfig, error) {
 		Name: memberName, DataDir: dir, NewCluster: true,
 		PeerURLs: peer, ClientURLs: peer,
 		InitialPeerURLsMap: types.URLsMap{memberName: peer}, InitialClusterToken: token,
-		TickMs: 500, ElectionTicks: 2, InitialElectionTickAdvance: true, PreVote: true,
+		TickMs: o.tickMs(), ElectionTicks: 2, InitialElectionTickAdvance: true, PreVote: true,
 		SnapshotCount: 1000, SnapshotCatchUpEntries: 16, MaxSnapFiles: 2, MaxWALFiles: 2,
-		BackendBatchInterval: 500 * time.Millisecond, BackendBatchLimit: 10000, BackendFreelistType: "map",
+		BackendBatchInterval: time.Second, BackendBatchLimit: 10000, BackendFreelistType: "map",
 		AutoCompactionMode: v3compactor.ModeRevision, AutoCompactionRetention: keptRevisions,
 		CompactionBatchLimit: 1000, CompactionSleepInterval: 10 * time.Millisecond,
 		QuotaBackendBytes: o.quota, MaxTxnOps: maxTxnOps, MaxRequestBytes: maxRequestBytes,
@@ -264,6 +269,15 @@ func isHarmless(e zapcore.Entry) bool {
 
 // client makes a client that calls the server without a socket.
 func (e *embedded) client() *clientv3.Client { return v3client.New(e.server) }
+
+// renew renews a lease, for ttl seconds, and tells the store's revision.
+func (e *embedded) renew(ctx context.Context, id clientv3.LeaseID) (ttl, rev int64, err error) {
+	ttl, err = e.server.LeaseRenew(ctx, lease.LeaseID(id))
+	if errors.Is(err, lease.ErrLeaseNotFound) {
+		err = rpctypes.ErrLeaseNotFound
+	}
+	return ttl, e.server.KV().Rev(), err
+}
 
 // stop stops the server. One that failed may not be able to stop, and is left after a while.
 func (e *embedded) stop() {

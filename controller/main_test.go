@@ -31,7 +31,7 @@ type shared struct {
 var etcd = sync.OnceValues(startShared)
 
 func startShared() (*shared, error) {
-	shrinkWAL() // Before the first server, as always.
+	tune() // Before the first server, as always.
 	dir, err := os.MkdirTemp("", "mainstem-etcd")
 	if err != nil {
 		return nil, err

@@ -79,8 +79,12 @@ func (o *Options) fill() error {
 	return nil
 }
 
-// renewEvery leaves room for three renewals that fail.
-func (o *Options) renewEvery() time.Duration { return o.LeaseTTL / 4 }
+// renewEvery leaves room for two renewals that fail.
+func (o *Options) renewEvery() time.Duration { return o.LeaseTTL / 3 }
+
+// tickMs is raft's clock in the embedded etcd, in milliseconds. Its one member elects itself without waiting for ticks; a slow clock
+// lets it sleep. etcd grants no lease of under three ticks.
+func (o *Options) tickMs() uint { return uint((o.LeaseTTL / 6).Milliseconds()) }
 
 // isEmbedded tells whether etcd is in this process.
 func (o *Options) isEmbedded() bool { return len(o.Endpoints) == 0 }

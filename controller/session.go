@@ -259,10 +259,10 @@ func (c *Client) keepAlive(b *meta.Broker, lease clientv3.LeaseID) error {
 	defer cancel()
 	asked := time.Now()
 	if !c.session.lost(c.Image(), b.ID) {
-		resp, err := c.etcd.KeepAliveOnce(ctx, lease)
+		ttl, rev, err := c.renewLease(ctx, lease)
 		if err == nil {
-			c.fence.renew(asked, time.Duration(resp.TTL)*time.Second)
-			return c.checkRevision(ctx, resp.GetRevision())
+			c.fence.renew(asked, time.Duration(ttl)*time.Second)
+			return c.checkRevision(ctx, rev)
 		}
 		if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			return err
@@ -271,6 +271,19 @@ func (c *Client) keepAlive(b *meta.Broker, lease clientv3.LeaseID) error {
 	c.fence.drop()
 	c.log.Warn("this broker's lease has ended; registering again", zap.Int32("node", b.ID))
 	return c.registerAgain(b)
+}
+
+// renewLease renews the lease, for ttl seconds, and tells etcd's revision. The embedded etcd is asked directly: the client makes a
+// stream and five goroutines for each call, most of what an idle broker would do.
+func (c *Client) renewLease(ctx context.Context, id clientv3.LeaseID) (ttl, rev int64, err error) {
+	if c.embedded != nil {
+		return c.embedded.renew(ctx, id)
+	}
+	resp, err := c.etcd.KeepAliveOnce(ctx, id)
+	if err != nil {
+		return 0, 0, err
+	}
+	return resp.TTL, resp.GetRevision(), nil
 }
 
 // registerAgain makes the registration anew. It fails for good when somebody else has the node id by now.
