@@ -59,7 +59,11 @@ func (g *Classic) checkDeleteOffsets() error {
 	return kerr.NonEmptyGroup
 }
 
+// reads also holds while consumers do not say, or not in a way that can be read, what they are subscribed to.
 func (g *Classic) reads(topic string) bool {
+	if g.topics == nil {
+		return g.kindOfMembers == consumerType && g.st != stateEmpty
+	}
 	_, ok := g.topics[topic]
 	return ok
 }
