@@ -60,13 +60,13 @@ func FuzzHeader(f *testing.F) {
 func FuzzBoundedDecode(f *testing.F) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	for i, row := range schemaTable {
-		for v := range schemas()[row.key].programs {
+		for v := range versionsOfKmsg(row.key) {
 			f.Add(uint8(i), uint8(v), someRequest(rng, row.key, int16(v), false).AppendTo(nil))
 		}
 	}
 	f.Fuzz(func(t *testing.T, api, version uint8, body []byte) {
 		row := schemaTable[int(api)%len(schemaTable)]
-		v := int16(int(version) % len(schemas()[row.key].programs))
+		v := int16(int(version) % versionsOfKmsg(row.key))
 		req := kmsg.RequestForKey(row.key)
 		req.SetVersion(v)
 		var err error

@@ -214,7 +214,7 @@ var schemas = sync.OnceValue(func() map[int16]*requestSchema {
 	for _, row := range schemaTable {
 		o := parseSchema(row.layout)
 		s := &requestSchema{name: row.name, flexible: row.flexible}
-		for v := int16(0); v <= kmsg.RequestForKey(row.key).MaxVersion(); v++ {
+		for v := int16(0); v <= max(kmsg.RequestForKey(row.key).MaxVersion(), beyondKmsg[row.key]); v++ {
 			s.programs = append(s.programs, compile(o, v, v >= row.flexible))
 		}
 		all[row.key] = s

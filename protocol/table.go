@@ -54,6 +54,8 @@ func newTable(apis []API, features func() Features, maxRequest int) (*apiTable, 
 			return nil, fmt.Errorf("%w: no layout is known of key %d", ErrAPITable, api.Key)
 		case api.Min < 0 || api.Min > api.Max || int(api.Max) >= len(schema.programs):
 			return nil, fmt.Errorf("%w: %s: versions %d to %d", ErrAPITable, schema.name, api.Min, api.Max)
+		case api.Decode == nil && api.Max > kmsg.RequestForKey(api.Key).MaxVersion():
+			return nil, fmt.Errorf("%w: %s: kmsg does not decode version %d", ErrAPITable, schema.name, api.Max)
 		case api.Submit == nil:
 			return nil, fmt.Errorf("%w: %s has no handler", ErrAPITable, schema.name)
 		}

@@ -106,7 +106,7 @@ func (h *Handlers) Close() {
 // APIs is the part of the API table that the handlers serve.
 func (h *Handlers) APIs() []protocol.API {
 	return []protocol.API{
-		{Key: int16(kmsg.InitProducerID), Max: 5, MaxBytes: 1 << 16, Submit: h.initProducerID},
+		h.initAPI(),
 		{Key: int16(kmsg.AddPartitionsToTxn), Max: 5, Submit: h.addPartitionsToTxn},
 		{Key: int16(kmsg.AddOffsetsToTxn), Max: 4, MaxBytes: 1 << 17, Submit: h.addOffsetsToTxn},
 		{Key: int16(kmsg.EndTxn), Max: 5, MaxBytes: 1 << 16, Submit: h.endTxn},

@@ -23,12 +23,16 @@ const (
 // initProducerID answers InitProducerId. An idempotent producer gets an id from
 // this broker's block; one with a transactional id is its coordinator's to know.
 func (h *Handlers) initProducerID(c *protocol.Call) protocol.Finish {
-	req := c.Request.(*kmsg.InitProducerIDRequest)
+	return h.init(c, &initRequest{InitProducerIDRequest: c.Request.(*kmsg.InitProducerIDRequest)})
+}
+
+// init answers a request of any version.
+func (h *Handlers) init(c *protocol.Call, req *initRequest) protocol.Finish {
 	resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
 	resp.ProducerID, resp.ProducerEpoch = -1, -1
 	if err := h.checkInit(req); err != nil {
 		resp.ErrorCode, _ = c.ErrorCode(err)
-		return c.Answer(resp)
+		return c.Reply(initReply(c, resp))
 	}
 	ask := func(context.Context) (coordinator.Producer, error) { return h.idempotent(c.Ctx) }
 	if req.TransactionalID != nil {
@@ -41,15 +45,15 @@ func (h *Handlers) initProducerID(c *protocol.Call) protocol.Finish {
 		p, err := ask(c.Ctx)
 		if err != nil {
 			resp.ErrorCode = codeBelow(initKnowsFenced, c, err)
-			return protocol.Reply{Msg: resp}
+			return initReply(c, resp)
 		}
 		resp.ProducerID, resp.ProducerEpoch = p.ID, p.Epoch
-		return protocol.Reply{Msg: resp}
+		return initReply(c, resp)
 	}
 }
 
 // checkInit returns what is wrong with the request by itself.
-func (h *Handlers) checkInit(req *kmsg.InitProducerIDRequest) error {
+func (h *Handlers) checkInit(req *initRequest) error {
 	switch {
 	case (req.ProducerID == -1) != (req.ProducerEpoch == -1):
 		return kerr.InvalidRequest
@@ -57,6 +61,10 @@ func (h *Handlers) checkInit(req *kmsg.InitProducerIDRequest) error {
 		return nil
 	case *req.TransactionalID == "", len(*req.TransactionalID) > math.MaxInt16: // As long as a record's key can say.
 		return kerr.InvalidRequest
+	case req.enable2PC:
+		return kerr.TransactionalIDAuthorizationFailed
+	case req.keepPrepared:
+		return kerr.UnsupportedVersion
 	case req.TransactionTimeoutMillis <= 0,
 		int64(req.TransactionTimeoutMillis) > h.live.Int64("transaction.max.timeout.ms"):
 		return kerr.InvalidTransactionTimeout
@@ -70,7 +78,7 @@ func (h *Handlers) idempotent(ctx context.Context) (coordinator.Producer, error)
 	return coordinator.Producer{ID: id}, err
 }
 
-func (h *Handlers) askInit(req *kmsg.InitProducerIDRequest, id int64) *txn.Promise {
+func (h *Handlers) askInit(req *initRequest, id int64) *txn.Promise {
 	r := txn.Init{
 		ID: *req.TransactionalID, Timeout: req.TransactionTimeoutMillis, NewID: id,
 		Given: coordinator.Producer{ID: req.ProducerID, Epoch: req.ProducerEpoch},
