@@ -50,7 +50,8 @@ func (g *Consumer) describe(x *consumerMember) kmsg.ConsumerGroupDescribeRespons
 	r.ClientID, r.ClientHost = x.clientID, x.host
 	expression := x.pattern()
 	r.SubscribedTopics, r.SubscribedTopicRegex = x.names, &expression
-	r.Assignment, r.TargetAssignment = g.described(x.assigned), g.described(x.target)
+	// What it is to give back it has still.
+	r.Assignment, r.TargetAssignment = g.described(x.assigned.Or(x.revoking)), g.described(x.target)
 	r.MemberType = newMember
 	if x.classic != nil {
 		r.MemberType = classicMember
