@@ -23,7 +23,7 @@ func (h *Handlers) joinGroup(c *protocol.Call) protocol.Finish {
 	return finish(c, p, func(resp *kmsg.JoinGroupResponse, err error) kmsg.Response {
 		if err != nil {
 			resp = req.ResponseKind().(*kmsg.JoinGroupResponse)
-			resp.MemberID, resp.ErrorCode = req.MemberID, code(c, err)
+			resp.ErrorCode = code(c, err)
 		} else {
 			count(c, resp.ErrorCode)
 		}
