@@ -217,13 +217,14 @@ func showAssignment(a kmsg.Assignment) string {
 	return line
 }
 
-// settings [interval=1s] [session=] [max-size=] [policy=disabled].
+// settings [interval=1s] [session=] [max-size=] [policy=disabled|upgrade|downgrade|bidirectional].
 func (s *stage) settings(a *args) {
 	s.consumer.AssignmentInterval = a.Duration("interval", s.consumer.AssignmentInterval)
 	s.consumer.SessionTimeout = a.Duration("session", s.consumer.SessionTimeout)
 	s.consumer.MaxSize = int(a.Num("max-size", int64(s.consumer.MaxSize)))
 	if policy, ok := a.Named["policy"]; ok {
-		s.consumer.Upgrade, s.consumer.Downgrade = policy != "disabled", policy != "disabled"
+		s.consumer.Upgrade = policy == "upgrade" || policy == "bidirectional"
+		s.consumer.Downgrade = policy == "downgrade" || policy == "bidirectional"
 	}
 }
 
@@ -362,13 +363,19 @@ func showSet(s assign.Set, epochs map[partitionID]int32) string {
 	return line
 }
 
-// lead NAME other=t:0+1/u:0...: the SyncGroup of a leader that assigns partitions.
+// lead NAME other=t:0+1/u:0... [userdata=x] [group=g]: the SyncGroup of a leader that assigns partitions.
 func (s *stage) leadSync(a *args) {
 	name, x, id := a.who()
 	req := kmsg.NewPtrSyncGroupRequest()
 	req.Group, req.MemberID, req.Generation = a.Str("group", "g"), id, x.generation
 	for _, other := range slices.Sorted(maps.Keys(a.Named)) {
+		if s.members[other] == nil {
+			continue // Another argument.
+		}
 		assignment := kmsg.NewConsumerMemberAssignment()
+		if data := a.Opt("userdata"); data != nil {
+			assignment.UserData = []byte(*data)
+		}
 		for _, t := range s.owned(a.Named[other]) {
 			topic := kmsg.NewConsumerMemberAssignmentTopic()
 			topic.Topic, topic.Partitions = nameOf(t.TopicID), t.Partitions

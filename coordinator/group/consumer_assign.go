@@ -14,13 +14,18 @@ import (
 // advance brings the group's epochs forward after a member was heard, and then the
 // member. owned is what it says it holds.
 func (g *Consumer) advance(t *coordinator.Turn, x *consumerMember, s *ConsumerSettings, news change, owned assign.Set) {
-	if news.topics || g.outdated {
-		g.refresh(t, news.topics)
-	}
+	g.refreshFor(t, news)
 	if g.epoch > g.targetEpoch && g.mayAssign(t, s.AssignmentInterval) {
 		g.assign(t, s)
 	}
 	g.reconcile(t, x, news.subscription, owned)
+}
+
+// refreshFor looks at the topics anew if there is a reason to.
+func (g *Consumer) refreshFor(t *coordinator.Turn, news change) {
+	if news.topics || g.outdated {
+		g.refresh(t, news.topics)
+	}
 }
 
 // refresh looks at the topics anew; a change of them, or of a subscription, is a

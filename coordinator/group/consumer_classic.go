@@ -16,27 +16,21 @@ import (
 // is answered with REBALANCE_IN_PROGRESS sends them there; their generation is
 // their member epoch.
 
-// join serves a JoinGroup. A group without members becomes a classic one.
+// join serves a JoinGroup. A group without members becomes a classic one. Unlike in
+// classic groups a refusal does not repeat the member's id.
 func (g *Consumer) join(t *coordinator.Turn, c Client, req *kmsg.JoinGroupRequest, p *joinPromise) {
 	if g.empty() {
 		g.joinEmpty(t, c, req, p)
 		return
 	}
 	if !g.fits(req) {
-		refuseJoin(p, req.MemberID, kerr.GroupMaxSizeReached)
+		refuseJoin(p, "", kerr.GroupMaxSizeReached)
 		return
 	}
 	protocols := protocolsOf(req)
 	s := g.m.consumer(g.id)
-	err := g.checkRoom(req.MemberID, s)
-	var subscription kmsg.ConsumerMemberMetadata
-	switch {
-	case err != nil:
-	case !g.agrees(req.ProtocolType, protocols), subscription.ReadFrom(protocols[0].metadata) != nil:
-		err = kerr.InconsistentGroupProtocol
-	}
-	if err != nil {
-		refuseJoin(p, req.MemberID, err)
+	if err := g.mayJoin(req, protocols, s); err != nil {
+		refuseJoin(p, "", err)
 		return
 	}
 	id := req.MemberID
@@ -48,19 +42,46 @@ func (g *Consumer) join(t *coordinator.Turn, c Client, req *kmsg.JoinGroupReques
 			return
 		}
 	}
-	x, replaced, err := g.joiningClassic(t, id, req)
-	if err != nil {
-		refuseJoin(p, req.MemberID, err)
+	var subscription kmsg.ConsumerMemberMetadata
+	if subscription.ReadFrom(protocols[0].metadata) != nil {
+		refuseJoin(p, "", kerr.InconsistentGroupProtocol)
 		return
 	}
-	g.joinClassic(t, x, c, req, protocols, &subscription)
-	resp := joinResponse(*x.id)
-	kind, protocol := consumerType, protocols[0].name
-	resp.Generation, resp.ProtocolType, resp.Protocol = x.epoch, &kind, &protocol
-	if replaced && g.classic == len(g.members) && s.Downgrade && len(g.members) <= g.m.settings().MaxSize {
-		g.toClassic(t, x)
+	x, replaced, err := g.joiningClassic(t, id, req)
+	if err != nil {
+		refuseJoin(p, "", err)
+		return
 	}
+	news := g.hearClassic(t, x, c, req, protocols, &subscription)
+	resp := joinResponse(*x.id)
+	if replaced && g.allClassic(s) {
+		g.refreshFor(t, news)
+		g.toClassic(t, !g.settledBut(x))
+		resp.Generation = g.epoch
+	} else {
+		g.advance(t, x, s, news, g.ownedByName(subscription.OwnedPartitions))
+		x.limit = t.Now().Add(x.rebalance) // It is to sync until then.
+		g.touch(t, x)
+		resp.Generation = x.epoch
+	}
+	kind, protocol := consumerType, protocols[0].name
+	resp.ProtocolType, resp.Protocol = &kind, &protocol
 	coordinator.Deliver(t, p, resp)
+}
+
+// mayJoin tells whether the group is for members of the classic protocol, and for
+// one with these protocols.
+func (g *Consumer) mayJoin(req *kmsg.JoinGroupRequest, protocols []memberProtocol, s *ConsumerSettings) error {
+	if !s.Upgrade && !s.Downgrade {
+		return kerr.InconsistentGroupProtocol
+	}
+	if err := g.checkRoom(req.MemberID, s); err != nil {
+		return err
+	}
+	if !g.agrees(req.ProtocolType, protocols) {
+		return kerr.InconsistentGroupProtocol
+	}
+	return nil
 }
 
 // joinEmpty lets a member of the classic protocol in where nobody is.
@@ -93,7 +114,7 @@ func (g *Consumer) joiningClassic(t *coordinator.Turn, id string, req *kmsg.Join
 		switch {
 		case req.MemberID != "":
 			x, err = g.find(id, req.InstanceID)
-			return x, false, err
+			return x, err == nil && x.classic == nil, err
 		case old != nil:
 			replaced = old.classic == nil
 			g.takeOver(t, old, id)
@@ -107,10 +128,10 @@ func (g *Consumer) joiningClassic(t *coordinator.Turn, id string, req *kmsg.Join
 	return x, false, nil
 }
 
-// joinClassic takes over what a JoinGroup says, and moves the member on.
-func (g *Consumer) joinClassic(t *coordinator.Turn, x *consumerMember, c Client, req *kmsg.JoinGroupRequest, protocols []memberProtocol,
+// hearClassic takes over what a JoinGroup says; it tells what that changes.
+func (g *Consumer) hearClassic(t *coordinator.Turn, x *consumerMember, c Client, req *kmsg.JoinGroupRequest, protocols []memberProtocol,
 	subscription *kmsg.ConsumerMemberMetadata,
-) {
+) change {
 	session := time.Duration(req.SessionTimeoutMillis) * time.Millisecond
 	says := said{
 		instance: req.InstanceID, rack: subscription.Rack, clientID: c.ID, host: c.Host,
@@ -121,10 +142,7 @@ func (g *Consumer) joinClassic(t *coordinator.Turn, x *consumerMember, c Client,
 	if c.Version == 0 {
 		says.rebalance = session
 	}
-	news := g.learn(t, x, &says)
-	g.advance(t, x, g.m.consumer(g.id), news, g.ownedByName(subscription.OwnedPartitions))
-	x.limit = t.Now().Add(x.rebalance) // It is to sync until then.
-	g.touch(t, x)
+	return g.learn(t, x, &says)
 }
 
 // noPattern ends a member's subscription to a regular expression, which the classic
@@ -172,7 +190,7 @@ func (g *Consumer) sync(t *coordinator.Turn, _ Client, req *kmsg.SyncGroupReques
 	case req.ProtocolType != nil && *req.ProtocolType != consumerType,
 		req.Protocol != nil && *req.Protocol != x.classic.protocols[0].name:
 		err = kerr.InconsistentGroupProtocol
-	case g.epoch > x.epoch && x.state != memberUnrevoked:
+	case g.targetEpoch > x.epoch && x.state != memberUnrevoked:
 		g.expectJoin(t, x)
 		err = kerr.RebalanceInProgress
 	}
@@ -184,21 +202,22 @@ func (g *Consumer) sync(t *coordinator.Turn, _ Client, req *kmsg.SyncGroupReques
 	g.touch(t, x)
 	resp := kmsg.NewPtrSyncGroupResponse()
 	resp.ProtocolType, resp.Protocol = req.ProtocolType, req.Protocol
-	resp.MemberAssignment = g.m.classicAssignment(x)
+	resp.MemberAssignment = g.m.classicAssignment(x, x.assigned)
 	coordinator.Deliver(t, p, resp)
 }
 
-// classicAssignment is what a member may read, in the way of the classic protocol.
-func (m *Machine) classicAssignment(x *consumerMember) []byte {
+// classicAssignment is a part of the topics for a member, in the way of the classic
+// protocol.
+func (m *Machine) classicAssignment(x *consumerMember, part assign.Set) []byte {
 	a := kmsg.NewConsumerMemberAssignment()
 	var subscription kmsg.ConsumerMemberMetadata
 	if subscription.ReadFrom(x.classic.protocols[0].metadata) == nil {
 		a.Version = subscription.Version
 	}
-	for i := range x.assigned {
-		if name, ok := m.opts.Cluster.Name(x.assigned[i].Topic); ok {
+	for i := range part {
+		if name, ok := m.opts.Cluster.Name(part[i].Topic); ok {
 			topic := kmsg.NewConsumerMemberAssignmentTopic()
-			topic.Topic, topic.Partitions = name, x.assigned[i].Partitions
+			topic.Topic, topic.Partitions = name, part[i].Partitions
 			a.Topics = append(a.Topics, topic)
 		}
 	}
@@ -206,13 +225,19 @@ func (m *Machine) classicAssignment(x *consumerMember) []byte {
 }
 
 // heartbeat serves a Heartbeat: it sends a member to join again when there is
-// something for it to do.
+// something for it to do. That may be to have a target computed: there need not be
+// a member of the new protocol whose heartbeats do so, nor one that sees what
+// becomes of the topics.
 func (g *Consumer) heartbeat(t *coordinator.Turn, req *kmsg.HeartbeatRequest) error {
 	x, err := g.findClassic(req.MemberID, req.InstanceID, req.Generation)
 	if err != nil {
 		return err
 	}
-	rejoin := x.epoch < g.epoch || x.state == memberUnrevoked || x.state == memberUnreleased && !g.waits(x)
+	if g.outdated {
+		g.refresh(t, false)
+	}
+	rejoin := x.epoch < g.targetEpoch || g.epoch > g.targetEpoch && g.mayAssign(t, g.m.consumer(g.id).AssignmentInterval) ||
+		x.state == memberUnrevoked || x.state == memberUnreleased && !g.waits(x)
 	if rejoin {
 		g.expectJoin(t, x)
 	}

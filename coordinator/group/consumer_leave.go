@@ -53,7 +53,7 @@ func (g *Consumer) fence(t *coordinator.Turn, gone []*consumerMember) {
 			g.buryMember(t, x)
 			g.drop(t, x)
 		}
-		g.toClassic(t, nil)
+		g.toClassic(t, true)
 		return
 	}
 	for _, x := range gone {

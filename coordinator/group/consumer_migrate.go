@@ -1,6 +1,7 @@
 package group
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -59,8 +60,12 @@ func (m *Machine) fromClassic(t *coordinator.Turn, old *Classic, joining string,
 	g := m.newConsumer(old.id)
 	g.epoch, g.targetEpoch = old.generation, old.generation
 	for _, y := range old.order {
-		x, ok := g.fromClassicMember(y, *old.protocol)
-		if !ok {
+		x, err := g.fromClassicMember(y, *old.protocol)
+		switch {
+		case errors.Is(err, errUserData):
+			return nil, refuse(not, cannot+"an unsupported custom assignor is in use. Please refer to the documentation or"+
+				" switch to a default assignor before re-attempting the upgrade.", old.id)
+		case err != nil:
 			return nil, refuse(not, cannot+"the embedded consumer protocol is malformed.", old.id)
 		}
 		g.add(x)
@@ -78,16 +83,25 @@ func (m *Machine) fromClassic(t *coordinator.Turn, old *Classic, joining string,
 	return g, nil
 }
 
+// errUserData says that an assignor tells members more than their partitions.
+var errUserData = errors.New("assignment with user data")
+
 // fromClassicMember makes a member of one of a classic group. What the last
-// assignment gave it is what it holds and what it is meant to have.
-func (g *Consumer) fromClassicMember(y *member, protocol string) (*consumerMember, bool) {
-	var subscription kmsg.ConsumerMemberMetadata
-	if subscription.ReadFrom(y.metadataFor(protocol)) != nil {
-		return nil, false
-	}
+// assignment gave it is what it holds and what it is meant to have. What else an
+// assignor of the members' own has told it would be lost: such a group stays.
+func (g *Consumer) fromClassicMember(y *member, protocol string) (*consumerMember, error) {
 	var assignment kmsg.ConsumerMemberAssignment
-	if len(y.assignment) > 0 && assignment.ReadFrom(y.assignment) != nil {
-		return nil, false
+	if len(y.assignment) > 0 {
+		if err := assignment.ReadFrom(y.assignment); err != nil {
+			return nil, err
+		}
+	}
+	if len(assignment.UserData) > 0 {
+		return nil, errUserData
+	}
+	var subscription kmsg.ConsumerMemberMetadata
+	if err := subscription.ReadFrom(y.metadataFor(protocol)); err != nil {
+		return nil, err
 	}
 	of := make(map[TopicID][]int32, len(assignment.Topics))
 	for i := range assignment.Topics {
@@ -103,7 +117,7 @@ func (g *Consumer) fromClassicMember(y *member, protocol string) (*consumerMembe
 	// What two members claim the first one has.
 	x.target = assign.NewSet(of).Filter(func(topic TopicID, p int32) bool { return !g.taken(x, partitionID{topic, p}) })
 	x.assigned = x.target
-	return x, true
+	return x, nil
 }
 
 // writeAll appends all of the group's records.
@@ -134,14 +148,30 @@ func (g *Consumer) becomesClassic(gone []*consumerMember) bool {
 	return left > 0 && left == classic && g.m.consumer(g.id).Downgrade && left <= g.m.settings().MaxSize
 }
 
+// allClassic tells whether the group may turn into a classic one as it is.
+func (g *Consumer) allClassic(s *ConsumerSettings) bool {
+	return g.classic == len(g.members) && s.Downgrade && len(g.members) <= g.m.settings().MaxSize
+}
+
+// settledBut tells whether the target is that of the group's epoch and all members
+// but one have what it wants.
+func (g *Consumer) settledBut(one *consumerMember) bool {
+	for _, x := range g.members {
+		if x != one && !x.settled(g.targetEpoch) {
+			return false
+		}
+	}
+	return g.epoch == g.targetEpoch
+}
+
 // toClassic turns the group into a classic one when all its members use the classic
-// protocol. joined is who has just joined, and knows what it holds; if it is nil
-// the members are to rebalance.
-func (g *Consumer) toClassic(t *coordinator.Turn, joined *consumerMember) {
+// protocol. They go on with their targets, or rebalance if those are not what they
+// hold.
+func (g *Consumer) toClassic(t *coordinator.Turn, rebalance bool) {
 	to := g.m.newClassic(g.id)
 	to.kindOfMembers, to.generation, to.since = consumerType, g.epoch, t.Now()
 	for _, x := range g.sortedMembers() {
-		to.add(to.fromConsumerMember(x, g.m.classicAssignment(x)))
+		to.add(to.fromConsumerMember(x, g.m.classicAssignment(x, x.target)))
 	}
 	to.protocol = to.choose()
 	to.st, to.before = stateStable, stateStable
@@ -151,7 +181,7 @@ func (g *Consumer) toClassic(t *coordinator.Turn, joined *consumerMember) {
 	for _, y := range slices.Clone(to.order) {
 		to.touch(t, y, y.session)
 	}
-	if joined == nil {
+	if rebalance {
 		to.prepare(t)
 	}
 }
