@@ -96,6 +96,8 @@ func (b *Broker) sendAcks(ctx context.Context) {
 func (b *Broker) upkeep(ctx context.Context) {
 	next := time.NewTimer(b.config.Millis("log.initial.task.delay.ms"))
 	defer next.Stop()
+	idle := time.NewTicker(b.config.Millis("producer.id.expiration.check.interval.ms"))
+	defer idle.Stop()
 	changed := make(chan struct{}, 1)
 	b.live.OnChange(notifyOnChange(changed), "log.retention.check.interval.ms")
 	for {
@@ -104,6 +106,9 @@ func (b *Broker) upkeep(ctx context.Context) {
 			return
 		case <-b.deleted:
 			b.sendAcks(ctx)
+			continue
+		case <-idle.C:
+			b.replicas.ExpireProducers(time.Now())
 			continue
 		case <-changed:
 		case <-next.C:

@@ -108,12 +108,11 @@ func TestProducersAreForgottenByTheBrokersClock(t *testing.T) {
 		p := storetest.Create(t, s, 1, "orders", 1, log.Fsync)[0]
 		values := storetest.Batch(t, batch.Spec{Producer: &batch.Producer{ID: 5}}, -1, "no timestamp")
 		storetest.Append(t, s, p, slices.Clone(values))
-		none := func(*log.Partition) log.Retention { return log.Retention{} }
 		time.Sleep(59 * time.Minute)
-		require.NoError(t, s.Retain(time.Now(), none))
+		s.ExpireProducers(time.Now())
 		require.Len(t, p.Producers(), 1)
 		time.Sleep(2 * time.Minute)
-		require.NoError(t, s.Retain(time.Now(), none))
+		s.ExpireProducers(time.Now())
 		require.Empty(t, p.Producers())
 	})
 }

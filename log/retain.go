@@ -12,15 +12,14 @@ import (
 // Retain runs one retention pass over all partitions and has dead segments
 // freed. Batches go from the head of a partition, only below its high
 // watermark: by time up to the first batch that is young enough, by size as
-// long as at least the limit is left. It also forgets idle producers.
+// long as at least the limit is left.
 func (s *Store) Retain(now time.Time, policy func(*Partition) Retention) error {
 	var moves []startMove
 	var freed int64
-	idle := now.Add(-s.o.ProducerExpiry()).UnixMilli()
 	oldest := s.oldest()
 	limits := make(map[*Partition]Retention)
 	for _, p := range s.all() {
-		p.tidy(idle, oldest)
+		p.forgetCuts(oldest)
 		if r := policy(p); r.Delete && p.mayExpire(now.UnixMilli(), r) {
 			limits[p] = r
 		}
@@ -69,12 +68,21 @@ func (s *Store) oldest() commitlog.LSN {
 	return 0
 }
 
-// tidy forgets idle producers and cuts that no segment needs any more.
-func (p *Partition) tidy(idle int64, oldest commitlog.LSN) {
+// forgetCuts forgets cuts that no segment needs any more.
+func (p *Partition) forgetCuts(oldest commitlog.LSN) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.q.Producers.Expire(idle)
 	p.q.ForgetCuts(oldest)
+}
+
+// ExpireProducers forgets producers that have been idle for Options.ProducerExpiry.
+func (s *Store) ExpireProducers(now time.Time) {
+	idle := now.Add(-s.o.ProducerExpiry()).UnixMilli()
+	for _, p := range s.all() {
+		p.mu.Lock()
+		p.q.Producers.Expire(idle)
+		p.mu.Unlock()
+	}
 }
 
 // mayExpire tells without reading whether a pass must look closer.

@@ -174,6 +174,9 @@ func (s *Set) Retain(now time.Time) error {
 	return nil
 }
 
+// ExpireProducers forgets producers that have been idle for too long.
+func (s *Set) ExpireProducers(now time.Time) { s.store.ExpireProducers(now) }
+
 // retention is what a partition's topic asks for. What the metadata does not
 // know is kept.
 func retention(l *log.Partition) log.Retention {
