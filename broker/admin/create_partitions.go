@@ -60,9 +60,9 @@ func (h *Handlers) addPartitions(ctx context.Context, image *meta.Image, t kmsg.
 	more := int(t.Count) - have
 	switch {
 	case more == 0:
-		return refuse(kerr.InvalidPartitions, "topic %q already has %d partition(s)", t.Topic, have)
+		return refuse(kerr.InvalidPartitions, "Topic already has %d partition(s).", have)
 	case more < 0:
-		return refuse(kerr.InvalidPartitions, "topic %q currently has %d partition(s); it cannot be given %d", t.Topic, have, t.Count)
+		return refuse(kerr.InvalidPartitions, "The topic %s currently has %d partition(s); %d would not be an increase.", t.Topic, have, t.Count)
 	}
 	for i := range topic.Partitions {
 		if p := &topic.Partitions[i]; len(p.Adding)+len(p.Removing) > 0 {
@@ -90,7 +90,7 @@ func extend(image *meta.Image, t kmsg.CreatePartitionsRequestTopic, more, have, 
 	}
 	if len(t.Assignment) != more {
 		return nil, refuse(kerr.InvalidReplicaAssignment,
-			"topic %q would be given %d partition(s), from %d to %d, but the assignment has %d", t.Topic, more, have, t.Count, len(t.Assignment))
+			"Attempted to add %d additional partition(s), but only %d assignment(s) were specified.", more, len(t.Assignment))
 	}
 	assignments := make([][]int32, more)
 	for i, a := range t.Assignment {

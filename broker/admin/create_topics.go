@@ -107,16 +107,16 @@ func checkNewName(image *meta.Image, name string, claimed map[string]string) err
 		return err
 	}
 	if name == clusterMetadata {
-		return refuse(kerr.InvalidRequest, "the topic name %s is reserved", name)
+		return refuse(kerr.InvalidRequest, "Creation of internal topic %s is prohibited.", name)
 	}
 	if image.Topic(name) != nil {
-		return refuse(kerr.TopicAlreadyExists, "topic %q already exists", name)
+		return refuse(kerr.TopicAlreadyExists, "Topic '%s' already exists.", name)
 	}
 	if o := image.Colliding(name); o != nil {
-		return refuse(kerr.InvalidTopicException, "topic name %q collides with topic %q: names may not differ by '.' and '_' alone", name, o.Name)
+		return refuse(kerr.InvalidTopicException, "Topic '%s' collides with existing topic: %s", name, o.Name)
 	}
 	if o, ok := claimed[meta.Fold(name)]; ok {
-		return refuse(kerr.InvalidTopicException, "topic name %q collides with %q in the same request: names may not differ by '.' and '_' alone", name, o)
+		return refuse(kerr.InvalidTopicException, "Topic '%s' collides with topic of the same request: %s", name, o)
 	}
 	return nil
 }
@@ -146,9 +146,9 @@ func (h *Handlers) assign(image *meta.Image, t kmsg.CreateTopicsRequestTopic) ([
 	partitions, replicas := int(t.NumPartitions), int(t.ReplicationFactor)
 	switch {
 	case replicas < -1 || replicas == 0:
-		return nil, refuse(kerr.InvalidReplicationFactor, "the replication factor is %d; it must be at least 1, or -1 for the broker's default", replicas)
+		return nil, refuse(kerr.InvalidReplicationFactor, "Replication factor must be larger than 0, or -1 to use the default value.")
 	case partitions < -1 || partitions == 0:
-		return nil, refuse(kerr.InvalidPartitions, "the number of partitions is %d; it must be at least 1, or -1 for the broker's default", partitions)
+		return nil, refuse(kerr.InvalidPartitions, "Number of partitions was set to an invalid non-positive value.")
 	}
 	if partitions == -1 {
 		partitions = h.opts.Live.Values().NumPartitions
@@ -160,14 +160,18 @@ func (h *Handlers) assign(image *meta.Image, t kmsg.CreateTopicsRequestTopic) ([
 }
 
 func takeAssignment(image *meta.Image, t kmsg.CreateTopicsRequestTopic) ([][]int32, error) {
-	if t.NumPartitions != -1 || t.ReplicationFactor != -1 {
-		return nil, refuse(kerr.InvalidRequest, "with an assignment of replicas, the numbers of partitions and replicas must be -1")
+	const refused = "A manual partition assignment was specified, but %s was not set to -1."
+	switch {
+	case t.ReplicationFactor != -1:
+		return nil, refuse(kerr.InvalidRequest, refused, "replication factor")
+	case t.NumPartitions != -1:
+		return nil, refuse(kerr.InvalidRequest, refused, "numPartitions")
 	}
 	assignments := make([][]int32, len(t.ReplicaAssignment))
 	want := 0
 	for _, a := range t.ReplicaAssignment {
 		if a.Partition < 0 || int(a.Partition) >= len(assignments) || assignments[a.Partition] != nil {
-			return nil, refuse(kerr.InvalidReplicaAssignment, "the partitions of an assignment must be numbered from 0 without a gap, each once")
+			return nil, refuse(kerr.InvalidReplicaAssignment, "partitions should be a consecutive 0-based integer sequence, each once")
 		}
 		if err := checkReplicas(image, a.Replicas, want); err != nil {
 			return nil, err

@@ -43,13 +43,13 @@ func checkTopicName(name string) error {
 	case meta.LegalTopicName(name):
 		return nil
 	case name == "":
-		return refuse(kerr.InvalidTopicException, "topic name is invalid: it must not be empty")
+		return refuse(kerr.InvalidTopicException, "Topic name is invalid: the empty string is not allowed")
 	case name == "." || name == "..":
-		return refuse(kerr.InvalidTopicException, "topic name %q is invalid: it must not be . or ..", name)
+		return refuse(kerr.InvalidTopicException, "Topic name is invalid: '%s' is not allowed", name)
 	case len(name) > meta.MaxTopicName:
-		return refuse(kerr.InvalidTopicException, "topic name is invalid: it has %d characters, at most %d are allowed", len(name), meta.MaxTopicName)
+		return refuse(kerr.InvalidTopicException, "Topic name is invalid: the length of '%s' is longer than the max allowed length %d", clip(name), meta.MaxTopicName)
 	}
-	return refuse(kerr.InvalidTopicException, "topic name %q is invalid: only letters and digits of ASCII, '.', '_' and '-' are allowed", clip(name))
+	return refuse(kerr.InvalidTopicException, "Topic name is invalid: '%s' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'", clip(name))
 }
 
 // clip keeps hostile text out of messages.

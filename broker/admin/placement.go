@@ -15,7 +15,7 @@ func place(brokers []*meta.Broker, partitions, replicas, start int) ([][]int32, 
 	n := len(brokers)
 	if replicas > n {
 		return nil, refuse(kerr.InvalidReplicationFactor,
-			"a replication factor of %d is not possible: %d broker(s) are alive and take new partitions", replicas, n)
+			"Unable to replicate the partition %d time(s): The target replication factor of %[1]d cannot be reached because only %d broker(s) are registered.", replicas, n)
 	}
 	ring := byRacks(brokers)
 	assignments := make([][]int32, partitions)
@@ -96,19 +96,19 @@ func cordoned(image *meta.Image, id int32) bool {
 // number that the topic's other partitions have, 0 if there are none.
 func checkReplicas(image *meta.Image, replicas []int32, want int) error {
 	if len(replicas) == 0 {
-		return refuse(kerr.InvalidReplicaAssignment, "the assignment of a partition has no replicas")
+		return refuse(kerr.InvalidReplicaAssignment, "The manual partition assignment includes an empty replica list.")
 	}
 	for i, id := range replicas {
 		if slices.Contains(replicas[:i], id) {
-			return refuse(kerr.InvalidReplicaAssignment, "the assignment of a partition has broker %d twice", id)
+			return refuse(kerr.InvalidReplicaAssignment, "The manual partition assignment includes the broker %d more than once.", id)
 		}
 		if b := image.Broker(id); b == nil || b.Fenced {
-			return refuse(kerr.InvalidReplicaAssignment, "the assignment has broker %d, which is not alive", id)
+			return refuse(kerr.InvalidReplicaAssignment, "The manual partition assignment includes broker %d, but no such broker is registered.", id)
 		}
 	}
 	if want > 0 && len(replicas) != want {
 		return refuse(kerr.InvalidReplicaAssignment,
-			"the assignment has partitions with %d and with %d replicas; all must have the same number", want, len(replicas))
+			"The manual partition assignment includes a partition with %d replica(s), but this is not consistent with previous partitions, which have %d replica(s).", len(replicas), want)
 	}
 	return nil
 }
