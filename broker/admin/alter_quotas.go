@@ -98,10 +98,10 @@ func quotaEntity(parts []kmsg.AlterClientQuotasRequestEntryEntity) (e meta.Quota
 		return e, nil
 	}
 	if e.User.Given || e.ClientID.Given {
-		return e, refuse(kerr.InvalidRequest, "ip does not go together with user or client-id")
+		return e, refuse(kerr.InvalidRequest, "Invalid quota entity combination: ip does not go together with user or client-id")
 	}
 	if _, err := quota.ParseAddress(e.IP.Name); err != nil && !e.IP.Default {
-		return e, refuse(kerr.InvalidRequest, "%q is not an IP address", clip(e.IP.Name))
+		return e, refuse(kerr.InvalidRequest, "%q is not a valid IP address", clip(e.IP.Name))
 	}
 	return e, nil
 }

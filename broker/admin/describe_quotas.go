@@ -47,7 +47,7 @@ func checkQuotaFilter(components []kmsg.DescribeClientQuotasRequestComponent) er
 		seen = append(seen, f.EntityType)
 	}
 	if slices.Contains(seen, meta.QuotaIP) && len(seen) > 1 {
-		return refuse(kerr.InvalidRequest, "ip does not go together with user or client-id")
+		return refuse(kerr.InvalidRequest, "Invalid entity filter component combination: ip does not go together with user or client-id")
 	}
 	return nil
 }
