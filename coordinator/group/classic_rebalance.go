@@ -28,7 +28,7 @@ func (g *Classic) membersLeft(t *coordinator.Turn) {
 // prepare begins a rebalance: all members are to join again.
 func (g *Classic) prepare(t *coordinator.Turn) {
 	if g.st == stateCompleting {
-		g.resetAssignment(kerr.RebalanceInProgress)
+		g.takeBack(kerr.RebalanceInProgress)
 	}
 	t.Stop(&g.syncTimer)
 	initial := g.st == stateEmpty

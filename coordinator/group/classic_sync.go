@@ -95,10 +95,10 @@ func (g *Classic) synced(x *member) *kmsg.SyncGroupResponse {
 	return resp
 }
 
-// resetAssignment takes back a generation that was not completed.
-func (g *Classic) resetAssignment(err error) {
+// takeBack ends a generation that was not completed. What members were assigned
+// before is not forgotten: they may hold it all the time, if they are cooperative.
+func (g *Classic) takeBack(err error) {
 	for _, x := range g.order {
-		x.assignment = nil
 		g.answerSyncError(x, err)
 	}
 }

@@ -166,12 +166,17 @@ func (g *Consumer) settledBut(one *consumerMember) bool {
 
 // toClassic turns the group into a classic one when all its members use the classic
 // protocol. They go on with their targets, or rebalance if those are not what they
-// hold.
+// hold. In that case they are noted with what they hold: as long as they have not
+// joined again the group may turn back, and would give it to others otherwise.
 func (g *Consumer) toClassic(t *coordinator.Turn, rebalance bool) {
 	to := g.m.newClassic(g.id)
 	to.kindOfMembers, to.generation, to.since = consumerType, g.epoch, t.Now()
 	for _, x := range g.sortedMembers() {
-		to.add(to.fromConsumerMember(x, g.m.classicAssignment(x, x.target)))
+		part := x.target
+		if rebalance {
+			part = x.assigned.Or(x.revoking)
+		}
+		to.add(to.fromConsumerMember(x, g.m.classicAssignment(x, part)))
 	}
 	to.protocol = to.choose()
 	to.st, to.before = stateStable, stateStable
