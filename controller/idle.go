@@ -4,8 +4,8 @@ import (
 	"time"
 	_ "unsafe" // for go:linkname
 
-	_ "go.etcd.io/etcd/server/v3/etcdserver"
-	_ "go.etcd.io/etcd/server/v3/storage/mvcc"
+	_ "go.etcd.io/etcd/server/v3/etcdserver"   // has monitorVersionInterval
+	_ "go.etcd.io/etcd/server/v3/storage/mvcc" // has watchResyncPeriod
 )
 
 // What an idle broker costs is wake-ups, and most of them were etcd's: it looks for watchers that have fallen behind ten times a second,
