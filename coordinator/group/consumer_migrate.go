@@ -164,6 +164,10 @@ func (g *Consumer) settledBut(one *consumerMember) bool {
 	return g.epoch == g.targetEpoch
 }
 
+// generationGap is more than the generations that may be begun, and not completed,
+// before the group is recorded anew.
+const generationGap = 100
+
 // toClassic turns the group into a classic one when all its members use the classic
 // protocol. They go on with their targets, or rebalance if those are not what they
 // hold. In that case they are noted with what they hold: as long as they have not
@@ -182,7 +186,13 @@ func (g *Consumer) toClassic(t *coordinator.Turn, rebalance bool) {
 	to.st, to.before = stateStable, stateStable
 	to.readTopics()
 	g.m.replace(t, g.id, to)
+	if rebalance {
+		// A coordinator that loads this does not know that the group is to rebalance. It
+		// has the members join again as their generation is another one.
+		to.generation += generationGap
+	}
 	to.write(t)
+	to.generation = g.epoch
 	for _, y := range slices.Clone(to.order) {
 		to.touch(t, y, y.session)
 	}
