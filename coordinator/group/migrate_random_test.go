@@ -71,7 +71,7 @@ func newMigration(t *testing.T, seed uint64) *migration {
 }
 
 func (p *migration) act() {
-	r, any := p.play.r, func() *eitherClient { return p.clients[p.play.r.IntN(len(p.clients))] }
+	r, one := p.play.r, func() *eitherClient { return p.clients[p.play.r.IntN(len(p.clients))] }
 	switch n := r.IntN(100); {
 	case n < 6 && len(p.clients) < 5:
 		p.play.next++
@@ -82,12 +82,12 @@ func (p *migration) act() {
 		p.begin(c)
 		p.clients = append(p.clients, c)
 	case n < 80 && len(p.clients) > 0:
-		p.step(any())
+		p.step(one())
 	case n < 84 && len(p.clients) > 0:
-		p.leave(any())
+		p.leave(one())
 	case n < 90 && len(p.clients) > 0:
 		// A restart with the other protocol. Without a name of its own it leaves first.
-		c := any()
+		c := one()
 		if c.instance == "" {
 			p.leave(c)
 			p.clients = append(p.clients, c)
