@@ -41,7 +41,7 @@ func (g *Consumer) checkCommit(t *coordinator.Turn, c commitBy) error {
 	case !c.inTxn && x.classic == nil && c.version < memberEpochs:
 		return kerr.UnsupportedVersion
 	case c.epoch > x.epoch:
-		return x.staleError()
+		return x.staleCommit(c)
 	}
 	g.touch(t, x)
 	return nil
@@ -78,9 +78,17 @@ func (g *Consumer) checkCommitOf(c commitBy, topic TopicID, partition int32) err
 		return nil
 	}
 	if since, ok := g.since(x, partitionID{topic, partition}); !ok || c.epoch < since {
-		return x.staleError()
+		return x.staleCommit(c)
 	}
 	return nil
+}
+
+// staleCommit is staleError for a commit: that of a transaction knows generations only.
+func (x *consumerMember) staleCommit(c commitBy) error {
+	if c.inTxn {
+		return kerr.IllegalGeneration
+	}
+	return x.staleError()
 }
 
 // staleError says that the epoch is not the member's, in the way of its protocol.
