@@ -54,3 +54,8 @@ func TestTheProtocolMayBeSwitchedOff(t *testing.T) {
 	require.True(t, readConsumerSettings(liveWith(t, "group.coordinator.rebalance.protocols=classic")).disabled)
 	require.False(t, readConsumerSettings(liveWith(t)).disabled)
 }
+
+func TestMembersThatBeginTogetherMeet(t *testing.T) {
+	require.Equal(t, leastRebalanceDelay, newRig(t).h.settings.Load().InitialRebalanceDelay, "not even a delay of 0 lets the first go alone")
+	require.Equal(t, time.Minute, newRig(t, "group.initial.rebalance.delay.ms=60000").h.settings.Load().InitialRebalanceDelay)
+}

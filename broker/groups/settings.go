@@ -14,6 +14,11 @@ import (
 // leader assigns: both are one record of the log together.
 const maxGroupBytes = 8 << 20
 
+// leastRebalanceDelay is how long a new group's first member waits for others also when group.initial.rebalance.delay.ms is 0. Kafka
+// takes as long to write the group's first record: clients that begin together meet there in the first generation,
+// which their tests count on.
+const leastRebalanceDelay = 5 * time.Millisecond
+
 // followSettings keeps what machines ask for at hand.
 func (h *Handlers) followSettings() {
 	h.readSettings(nil)
@@ -24,7 +29,7 @@ func (h *Handlers) readSettings(*config.Values) {
 	l := h.live
 	h.consumers.Store(readConsumerSettings(l))
 	h.settings.Store(&group.Settings{
-		InitialRebalanceDelay: l.Millis("group.initial.rebalance.delay.ms"),
+		InitialRebalanceDelay: max(leastRebalanceDelay, l.Millis("group.initial.rebalance.delay.ms")),
 		MinSessionTimeout:     l.Millis("group.min.session.timeout.ms"),
 		MaxSessionTimeout:     l.Millis("group.max.session.timeout.ms"),
 		MaxSize:               l.Int("group.max.size"),
