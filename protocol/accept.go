@@ -172,6 +172,12 @@ func (s *Server) start(ln *listener, nc net.Conn, ip netip.Addr) {
 		return
 	}
 	s.conns[c] = struct{}{}
+	if len(s.conns) == 1 {
+		select {
+		case s.peopled <- struct{}{}:
+		default:
+		}
+	}
 	s.running.Add(1)
 	s.mu.Unlock()
 	go func() {

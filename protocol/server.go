@@ -35,6 +35,8 @@ type Server struct {
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
+	// peopled holds one token when there is a connection again; it wakes the sweeper.
+	peopled chan struct{}
 
 	// running are the listeners, the connections, the sweeper and the alarms.
 	running sync.WaitGroup
@@ -50,6 +52,7 @@ func Listen(o Options) (*Server, error) {
 	s := &Server{
 		opts: o, table: table, gate: newGate(o.Limits, connectionsOf(o.OpenFiles)),
 		begun: time.Now(), alarms: newAlarms(), draining: make(chan struct{}), conns: map[*conn]struct{}{}, period: sweepPeriod,
+		peopled: make(chan struct{}, 1),
 	}
 	s.frames.limit = int64(o.MaxTotalBytes)
 	s.decodes.limit = int64(o.MaxTotalBytes)

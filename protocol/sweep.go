@@ -12,12 +12,19 @@ const (
 )
 
 // sweep closes connections without traffic. One goroutine does it for all, so
-// that a request costs no timer.
+// that a request costs no timer; it sleeps while there is no connection.
 func (s *Server) sweep() {
 	defer s.running.Done()
 	t := time.NewTicker(s.period)
 	defer t.Stop()
 	for {
+		if s.isEmpty() {
+			select {
+			case <-s.draining:
+				return
+			case <-s.peopled:
+			}
+		}
 		select {
 		case <-s.draining:
 			return
@@ -43,6 +50,13 @@ func (s *Server) sweep() {
 		}
 		s.mu.Unlock()
 	}
+}
+
+// isEmpty says that nobody is connected.
+func (s *Server) isEmpty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns) == 0
 }
 
 // unused says that a connection waits for its client, be it for a request or for
