@@ -95,6 +95,9 @@ func (b *Broker) openMetadata(ctx context.Context) error {
 		HasData:       found,
 		Logger:        b.logger.Named("metadata"),
 	}
+	if b.config.Bool(unstableFeatures) {
+		o.Levels = map[string]int16{meta.MetadataVersion: meta.UnstableMetadataVersion}
+	}
 	if etcd.TLS {
 		o.TLS = &controller.TLS{CAFile: etcd.CAFile, CertFile: etcd.CertFile, KeyFile: etcd.KeyFile, ServerName: etcd.ServerName}
 	}

@@ -77,8 +77,11 @@ func identify(ctx context.Context, etcd *clientv3.Client, o *Options) (id string
 		if o.WantClusterID != "" || o.HasData {
 			return "", missingIdentity(ctx, etcd, o)
 		}
-		_, err = etcd.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
-			Then(clientv3.OpPut(key, string(meta.EncodeCluster(meta.FormatID(newID()))))).Commit()
+		puts := []clientv3.Op{clientv3.OpPut(key, string(meta.EncodeCluster(meta.FormatID(newID()))))}
+		for name, level := range o.Levels {
+			puts = append(puts, clientv3.OpPut(meta.Keys{Prefix: o.Prefix}.Feature(name), string(meta.EncodeNumber(int64(level)))))
+		}
+		_, err = etcd.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).Then(puts...).Commit()
 		if err != nil {
 			return "", err
 		}

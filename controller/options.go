@@ -33,6 +33,9 @@ type Options struct {
 
 	Logger *zap.Logger // nil = none
 
+	// Levels are the features' levels that a cluster begins with if this client makes it, where they are not the defaults.
+	Levels map[string]int16
+
 	quota     int64 // of the embedded etcd, in bytes
 	listLimit int64 // keys in one answer
 }

@@ -167,6 +167,18 @@ func TestADeadBrokerIsNotMadeLeaderByALateImage(t *testing.T) {
 	require.EqualValues(t, 1, first.Image().Topic("t0").Partitions[0].Leader)
 }
 
+func TestANewClusterBeginsWithTheLevelsThatItIsMadeWith(t *testing.T) {
+	o := external(t)
+	o.Levels = map[string]int16{meta.MetadataVersion: meta.UnstableMetadataVersion}
+	c := open(t, o)
+	require.EqualValues(t, 31, c.Image().Level(meta.MetadataVersion))
+	closeNow(c)
+	o.Levels = map[string]int16{meta.GroupVersion: 0}
+	c = open(t, o)
+	require.EqualValues(t, 31, c.Image().Level(meta.MetadataVersion))
+	require.EqualValues(t, 1, c.Image().Level(meta.GroupVersion), "the cluster was there")
+}
+
 func TestFeatureLevelsAreKept(t *testing.T) {
 	o := external(t)
 	c := open(t, o)

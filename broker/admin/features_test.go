@@ -100,3 +100,14 @@ func TestBrokersAreForgotten(t *testing.T) {
 	assert.Nil(t, w.store.Image().Broker(2))
 	assert.NotNil(t, w.store.Image().Broker(1))
 }
+
+func TestUnstableLevelsAreSupportedWhenAskedFor(t *testing.T) {
+	code, _ := newWorld(t, "").updateAs(1, true, update{meta.MetadataVersion, 31, 1})
+	assert.EqualValues(t, 95, code)
+	w := newWorld(t, "unstable.feature.versions.enable=true")
+	code, _ = w.updateAs(1, false, update{meta.MetadataVersion, 31, 1})
+	assert.Zero(t, code)
+	assert.EqualValues(t, 31, w.store.Image().Level(meta.MetadataVersion))
+	code, _ = w.updateAs(1, false, update{meta.MetadataVersion, 30, 3})
+	assert.EqualValues(t, 95, code)
+}

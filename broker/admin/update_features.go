@@ -22,9 +22,10 @@ const (
 func (h *Handlers) updateFeatures(c *protocol.Call, req *kmsg.UpdateFeaturesRequest, answer *kmsg.UpdateFeaturesResponse) {
 	ctx, cancel := deadline(c, req.TimeoutMillis)
 	defer cancel()
+	known := meta.Features(h.opts.Live.Bool("unstable.feature.versions.enable"))
 	var levels map[string]int16
 	judged := func(image *meta.Image) (_ map[string]int16, err error) {
-		levels, err = newLevels(image, req)
+		levels, err = newLevels(image, req, known)
 		return levels, err
 	}
 	var err error
@@ -44,7 +45,7 @@ func (h *Handlers) updateFeatures(c *protocol.Call, req *kmsg.UpdateFeaturesRequ
 }
 
 // newLevels judges what is asked for; the last one counts of those that name the same feature.
-func newLevels(image *meta.Image, req *kmsg.UpdateFeaturesRequest) (map[string]int16, error) {
+func newLevels(image *meta.Image, req *kmsg.UpdateFeaturesRequest, all []meta.Feature) (map[string]int16, error) {
 	asked := map[string]kmsg.UpdateFeaturesRequestFeatureUpdate{}
 	for _, u := range req.FeatureUpdates {
 		if req.Version == 0 {
@@ -58,7 +59,7 @@ func newLevels(image *meta.Image, req *kmsg.UpdateFeaturesRequest) (map[string]i
 	levels := map[string]int16{}
 	for _, u := range req.FeatureUpdates {
 		u = asked[u.Feature]
-		if err := checkLevel(image, u); err != nil {
+		if err := checkLevel(image, u, all); err != nil {
 			return nil, err
 		}
 		levels[u.Feature] = u.MaxVersionLevel
@@ -67,13 +68,13 @@ func newLevels(image *meta.Image, req *kmsg.UpdateFeaturesRequest) (map[string]i
 	return levels, nil
 }
 
-func checkLevel(image *meta.Image, u kmsg.UpdateFeaturesRequestFeatureUpdate) error {
+func checkLevel(image *meta.Image, u kmsg.UpdateFeaturesRequestFeatureUpdate, all []meta.Feature) error {
 	name, next, now := clip(u.Feature), u.MaxVersionLevel, image.Level(u.Feature)
 	no := func(format string, args ...any) error {
 		return refuse(kerr.InvalidUpdateVersion, "nothing was changed: "+format, args...)
 	}
 	var known *meta.Feature
-	for _, f := range meta.Features() {
+	for _, f := range all {
 		if f.Name == u.Feature {
 			known = &f
 		}

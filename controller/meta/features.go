@@ -20,13 +20,20 @@ const (
 	TransactionVersion = "transaction.version" // From 2 on: each transaction raises the producer's epoch.
 )
 
-// Features lists what this version can do.
-func Features() []Feature {
-	return []Feature{
+// UnstableMetadataVersion is the level that Apache Kafka 4.3 has with unstable.feature.versions.enable.
+const UnstableMetadataVersion = 31
+
+// Features lists what this version can do, with or without the levels that Kafka counts as unstable.
+func Features(unstable bool) []Feature {
+	all := []Feature{
 		{Name: MetadataVersion, Min: 7, Max: 30, Default: 30},
 		{Name: GroupVersion, Max: 1, Default: 1},
 		{Name: TransactionVersion, Max: 2, Default: 2},
 	}
+	if unstable {
+		all[0].Max = UnstableMetadataVersion
+	}
+	return all
 }
 
 // Level is the level at which the cluster has a feature, 0 for one that is unknown.
@@ -34,7 +41,7 @@ func (i *Image) Level(name string) int16 {
 	if level, ok := i.features[name]; ok {
 		return level
 	}
-	for _, f := range Features() {
+	for _, f := range Features(false) {
 		if f.Name == name {
 			return f.Default
 		}
