@@ -14,14 +14,11 @@ func (b *Broker) apis() []protocol.API {
 	return slices.Concat(b.records.APIs(), b.admin.APIs(), b.groups.APIs(), b.txns.APIs())
 }
 
-// unstableFeatures is the config that adds levels of features that Kafka counts as unstable. A cluster made with it begins with them.
-const unstableFeatures = "unstable.feature.versions.enable"
-
 // features are those that clients and tools look at.
 func (b *Broker) features() protocol.Features {
 	image := b.metadata.Image()
 	f := protocol.Features{Epoch: image.Revision()}
-	for _, known := range meta.Features(b.config.Bool(unstableFeatures)) {
+	for _, known := range meta.Features(b.config.Bool(config.UnstableFeatures)) {
 		f.Supported = append(f.Supported, protocol.SupportedFeature{Name: known.Name, Min: known.Min, Max: known.Max})
 		if level := image.Level(known.Name); level > 0 {
 			f.Finalized = append(f.Finalized, protocol.FinalizedFeature{Name: known.Name, Level: level})

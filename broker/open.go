@@ -95,7 +95,7 @@ func (b *Broker) openMetadata(ctx context.Context) error {
 		HasData:       found,
 		Logger:        b.logger.Named("metadata"),
 	}
-	if b.config.Bool(unstableFeatures) {
+	if b.config.Bool(config.UnstableFeatures) {
 		o.Levels = map[string]int16{meta.MetadataVersion: meta.UnstableMetadataVersion}
 	}
 	if etcd.TLS {

@@ -190,7 +190,14 @@ func TestReplicasAreSpreadEvenly(t *testing.T) {
 	_, err := place(someBrokers("", ""), 1, 3, 0)
 	assert.ErrorContains(t, err, "2 broker(s)")
 	_, err = place(nil, 1, 1, 0)
-	assert.Error(t, err)
+	assert.ErrorContains(t, err, "All brokers are currently fenced")
+}
+
+func TestARefusedAssignmentSaysWhatItsBrokerIs(t *testing.T) {
+	w := newWorld(t, "", broker(1, ""), fenced(broker(2, "")))
+	image := w.store.Image()
+	assert.ErrorContains(t, checkReplicas(image, []int32{1, 2}, 0), "broker 2, which is fenced")
+	assert.ErrorContains(t, checkReplicas(image, []int32{1, 3}, 0), "broker 3, but no such broker is registered")
 }
 
 func TestFollowersOfOneLeaderDiffer(t *testing.T) {

@@ -12,10 +12,14 @@ import (
 // start, the other replicas follow behind, in other racks first, and shift by
 // one each round so that not always the same broker follows the same leader.
 func place(brokers []*meta.Broker, partitions, replicas, start int) ([][]int32, error) {
+	const unable = "Unable to replicate the partition %d time(s): "
 	n := len(brokers)
-	if replicas > n {
+	switch {
+	case n == 0:
+		return nil, refuse(kerr.InvalidReplicationFactor, unable+"All brokers are currently fenced or cordoned.", replicas)
+	case replicas > n:
 		return nil, refuse(kerr.InvalidReplicationFactor,
-			"Unable to replicate the partition %d time(s): The target replication factor of %[1]d cannot be reached because only %d broker(s) are registered.", replicas, n)
+			unable+"The target replication factor of %[1]d cannot be reached because only %d broker(s) are registered and take new partitions.", replicas, n)
 	}
 	ring := byRacks(brokers)
 	assignments := make([][]int32, partitions)
@@ -102,8 +106,11 @@ func checkReplicas(image *meta.Image, replicas []int32, want int) error {
 		if slices.Contains(replicas[:i], id) {
 			return refuse(kerr.InvalidReplicaAssignment, "The manual partition assignment includes the broker %d more than once.", id)
 		}
-		if b := image.Broker(id); b == nil || b.Fenced {
+		switch b := image.Broker(id); {
+		case b == nil:
 			return refuse(kerr.InvalidReplicaAssignment, "The manual partition assignment includes broker %d, but no such broker is registered.", id)
+		case b.Fenced:
+			return refuse(kerr.InvalidReplicaAssignment, "The manual partition assignment includes broker %d, which is fenced.", id)
 		}
 	}
 	if want > 0 && len(replicas) != want {

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
+	"github.com/mainstem/mainstem/broker/config"
 	"github.com/mainstem/mainstem/controller/meta"
 	"github.com/mainstem/mainstem/protocol"
 )
@@ -22,7 +23,7 @@ const (
 func (h *Handlers) updateFeatures(c *protocol.Call, req *kmsg.UpdateFeaturesRequest, answer *kmsg.UpdateFeaturesResponse) {
 	ctx, cancel := deadline(c, req.TimeoutMillis)
 	defer cancel()
-	known := meta.Features(h.opts.Live.Bool("unstable.feature.versions.enable"))
+	known := meta.Features(h.opts.Live.Bool(config.UnstableFeatures))
 	var levels map[string]int16
 	judged := func(image *meta.Image) (_ map[string]int16, err error) {
 		levels, err = newLevels(image, req, known)

@@ -141,6 +141,7 @@ func TestWrongSettingsEndInALineEach(t *testing.T) {
 		"metric.reporters=x.Y":                      "/metrics",
 		"replica.selector.class=x.Y":                "RackAwareReplicaSelector",
 		"remote.log.storage.system.enable=true":     "not supported",
+		"transaction.two.phase.commit.enable=true":  "not supported",
 		"security.inter.broker.protocol=SSL":        "only PLAINTEXT",
 		"listeners=SSL://:9093":                     "only PLAINTEXT is served so far",
 		"listeners=EXTERNAL://h:9093":               "add EXTERNAL:PLAINTEXT",

@@ -16,12 +16,15 @@ var ownRows = []row{
 	{"etcd.tls.server.name", stringT, null, static, nil, "Name to expect in etcd's certificate, if not the address."},
 }
 
+// UnstableFeatures is the config that adds levels of features that Kafka counts as unstable. A cluster made with it begins with them.
+const UnstableFeatures = "unstable.feature.versions.enable"
+
 // hiddenRows are honoured or known, and never listed, as in Kafka.
 var hiddenRows = []row{
 	{"log.initial.task.delay.ms", longT, "30000", static, atLeast(0), "Wait before the first look for records to delete."},
 	{"producer.id.expiration.check.interval.ms", intT, "600000", static, atLeast(1), "Time between looks for producers to forget."},
 	{"unstable.api.versions.enable", boolT, "false", static, nil, "Serves versions of APIs that Kafka counts as unstable: InitProducerId 6."},
-	{"unstable.feature.versions.enable", boolT, "false", static, nil, "Supports levels of features that Kafka counts as unstable: metadata.version 31, with which a new cluster begins."},
+	{UnstableFeatures, boolT, "false", static, nil, "Supports levels of features that Kafka counts as unstable: metadata.version 31, with which a new cluster begins."},
 	{"super.users", stringT, null, static, nil, "Users who may do everything; without an authorizer everybody may."},
 	{"allow.everyone.if.no.acl.found", stringT, null, static, nil, "Belongs to an authorizer."},
 	{"leader.replication.throttled.rate", longT, "9223372036854775807", clusterWide, atLeast(0), "Bytes a second for throttled leaders."},

@@ -13,6 +13,6 @@ var transactionsRows = []row{
 	{"transaction.state.log.num.partitions", intT, "50", static, atLeast(1), "Partitions of __transaction_state."},
 	{"transaction.state.log.replication.factor", shortT, "3", static, atLeast(1), "Replicas of __transaction_state."},
 	{"transaction.state.log.segment.bytes", intT, "104857600", static, atLeast(1), "Segment size of __transaction_state."},
-	{"transaction.two.phase.commit.enable", boolT, "false", static, nil, "Allow transactions that an outside coordinator ends."},
+	{"transaction.two.phase.commit.enable", boolT, "false", static, mustBeFalse, "Allow transactions that an outside coordinator ends; not supported."},
 	{"transactional.id.expiration.ms", intT, "604800000", static, atLeast(1), "Time after which an unused transactional id is forgotten."},
 }

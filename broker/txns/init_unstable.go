@@ -42,8 +42,11 @@ func decodeInit(c *protocol.Call, body []byte) error {
 	if c.Version == initUnstable {
 		// The server has walked the body: the lengths are right.
 		id, n := binary.Uvarint(body)
+		if n <= 0 || id > uint64(len(body)) {
+			return fmt.Errorf("%w: InitProducerId version %d has a bad id", protocol.ErrMalformed, c.Version)
+		}
 		at := n + int(max(id, 1)-1) + 4 + 8 + 2
-		if n <= 0 || at+2 > len(body) {
+		if at+2 > len(body) {
 			return fmt.Errorf("%w: InitProducerId version %d is cut short", protocol.ErrMalformed, c.Version)
 		}
 		r.enable2PC, r.keepPrepared = body[at] != 0, body[at+1] != 0

@@ -69,7 +69,11 @@ func TestUnstableInitProducerID(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, reply.Msg.(*kmsg.InitProducerIDResponse).ErrorCode)
 
-	require.ErrorIs(t, api.Decode(&protocol.Call{Version: initUnstable}, []byte{2, 'a', 0, 0}), protocol.ErrMalformed)
+	for _, body := range [][]byte{
+		{}, {2, 'a', 0, 0}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 'a'},
+	} {
+		require.ErrorIs(t, api.Decode(&protocol.Call{Version: initUnstable}, body), protocol.ErrMalformed, "%x", body)
+	}
 }
 
 func TestUnstableVersionsAreServedWhenAskedFor(t *testing.T) {

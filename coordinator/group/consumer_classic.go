@@ -54,7 +54,7 @@ func (g *Consumer) join(t *coordinator.Turn, c Client, req *kmsg.JoinGroupReques
 	}
 	news := g.hearClassic(t, x, c, req, protocols, &subscription)
 	resp := joinResponse(*x.id)
-	if replaced && g.allClassic(s) {
+	if replaced && g.becomesClassic(nil) {
 		g.refreshFor(t, news)
 		g.toClassic(t, !g.settledBut(x))
 		resp.Generation = g.epoch

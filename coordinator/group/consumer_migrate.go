@@ -148,11 +148,6 @@ func (g *Consumer) becomesClassic(gone []*consumerMember) bool {
 	return left > 0 && left == classic && g.m.consumer(g.id).Downgrade && left <= g.m.settings().MaxSize
 }
 
-// allClassic tells whether the group may turn into a classic one as it is.
-func (g *Consumer) allClassic(s *ConsumerSettings) bool {
-	return g.classic == len(g.members) && s.Downgrade && len(g.members) <= g.m.settings().MaxSize
-}
-
 // settledBut tells whether the target is that of the group's epoch and all members
 // but one have what it wants.
 func (g *Consumer) settledBut(one *consumerMember) bool {
